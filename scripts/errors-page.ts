@@ -31,7 +31,7 @@ the reason, and never by the message. This call shows an error:
 curl -sS http://127.0.0.1:8080/authwire.v1.UserService/GetUser -H 'content-type: application/json' -d '{"id": "nobody"}'
 \`\`\`
 
-[The adapter](client.md#errors-and-retries) throws an \`AuthwireError\` with \`code\` and \`reason\`. The examples in [other
+[The client](client.md#errors-and-retries) throws an \`AuthwireError\` with \`code\` and \`reason\`. The examples in [other
 languages](other-languages.md#errors) show how to read the reason. The HTTP status is that of Connect, which is JSON over HTTP. In
 gRPC and gRPC-Web it is always 200.
 

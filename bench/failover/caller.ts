@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises"
 import { AuthwireError } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
-import { Code, ConnectError } from "@connectrpc/connect"
 import { clientOver } from "../../client/dist/client.js"
 import { pipelineTransport } from "../../client/dist/pipeline/transport.js"
 import { headersOf } from "../../client/dist/transport/options.js"
@@ -105,8 +104,5 @@ export function caller({ adapter, users, accounts, sessions }: Client, record: R
 
 /** Returns the status, the reason if there is one, and the message. */
 function codeOf(error: unknown): string {
-  if (error instanceof AuthwireError) return `${error.code} ${error.reason ?? ""} ${error.message}`
-  if (!(error instanceof ConnectError)) return String(error)
-  const code = Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()
-  return `${code} ${error.rawMessage}`
+  return error instanceof AuthwireError ? `${error.code} ${error.reason ?? ""} ${error.message}` : String(error)
 }

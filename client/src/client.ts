@@ -13,6 +13,7 @@ import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
 import { type AdministrationClients, administrationOver } from "./administration.js"
+import { withCallErrors } from "./call-errors.js"
 import { type EventsClient, eventsOver } from "./events.js"
 import {
   type AccountLists,
@@ -31,9 +32,9 @@ import { deadline, retry } from "./transport/retry.js"
 /**
  * A client of the service with one connection: the adapter, and typed clients of all services.
  *
- * The adapter's methods throw AuthwireError and return null for what does not exist. The typed clients are those of
- * @connectrpc/connect: they take and return the messages of the schema and throw ConnectError, whose `findDetails`
- * finds ErrorInfo and BadRequest. Deadlines, headers and retries are the same for both.
+ * The typed clients take and return the messages of the schema. Every call of the adapter and of a typed client throws
+ * AuthwireError if it fails. If a record does not exist, the adapter returns null, and a typed client throws NOT_FOUND.
+ * Deadlines, headers and retries are the same for both.
  */
 export interface AuthwireClient extends ServiceClients, AdministrationClients {
   users: ServiceClients["users"] & UserLists
@@ -75,15 +76,14 @@ export interface Connection {
 export function clientOver(connection: Connection, options: ConnectionOptions & AdapterOptions & JwtOptions) {
   const calls = callsOver(connection, options)
   const clients = clientsOver(calls)
-  const administration = administrationOver(calls)
   const tokens = createClient(TokenService, calls)
+  const introspection = createClient(IntrospectionService, calls)
+  const typed = { ...clients, ...administrationOver(calls), tokens, introspection }
   return {
     adapter: createAdapter(clients, connection.address, options),
     jwt: createRemoteJwt(tokens, connection.address, options),
-    tokens,
-    introspection: createClient(IntrospectionService, calls),
     events: eventsOver(calls, connection.address),
-    ...withLists({ ...clients, ...administration }),
+    ...withLists(withCallErrors(typed, connection.address)),
   }
 }
 

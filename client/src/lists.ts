@@ -29,7 +29,7 @@ import type { AdministrationClients } from "./administration.js"
 /**
  * A list of records that the service returns in pages. Iterating it yields the items of all pages. Each page is
  * requested when its first item is needed, so stopping early makes no further call. Every iteration starts again from
- * the beginning. Errors are thrown as ConnectError.
+ * the beginning. It throws AuthwireError.
  */
 export interface List<Item, Page> extends AsyncIterable<Item> {
   /** Iterates over the pages. The `nextPageToken` of one can be the `pageToken` of a later request. */
@@ -109,7 +109,7 @@ export interface TenantLists {
 }
 
 /** Adds the list methods to the clients whose services have lists. */
-export function withLists(clients: ServiceClients & AdministrationClients) {
+export function withLists<Clients extends ServiceClients & AdministrationClients>(clients: Clients) {
   const { users, accounts, sessions, authenticators, audit, apiKeys, tenants, ...others } = clients
   const userLists: UserLists = {
     list: listing(users.listUsers, (page) => page.users),

@@ -1,10 +1,11 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { type AuthwireClient, AuthwireError, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import * as schema from "@authwire/proto"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import type { AnyDesc } from "@bufbuild/protobuf"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
 
 /** Services that are part of the transport, and no clients. */
 const transports = ["PipelineService", "SessionCacheService"]
@@ -70,6 +71,48 @@ describe.each(["gRPC", "fetch"])("typed clients over %s", (protocol) => {
     }
     expect(paged.sort()).toEqual(["ExportUser", ...Object.keys(lists)].sort())
     expect(Object.values(lists)).toEqual(Object.values(lists).map(() => expect.any(Function)))
+  })
+
+  test("every call of every client rejects with AuthwireError, also those of lists and of streams", async () => {
+    // The rejected pipeline is logged.
+    jest.spyOn(console, "warn").mockImplementation(() => {})
+    const { grpcUrl, httpUrl } = authwire.server
+    const stranger = staticKey(["all"]).text
+    const rejecting =
+      protocol === "gRPC"
+        ? createAuthwireClient({ url: grpcUrl, apiKey: stranger })
+        : createEdgeClient({ url: httpUrl, apiKey: stranger })
+    const { close, adapter: _, jwt: __, ...clients } = rejecting
+    type Method = (request: unknown) => Promise<unknown> | AsyncIterable<unknown>
+    for (const [name, methods] of Object.entries(clients))
+      for (const [method, call] of Object.entries(methods as unknown as Record<string, Method>)) {
+        const called = call(method === "getMany" ? ["u"] : {})
+        const end = Symbol.asyncIterator in called ? itemsOf(called) : called
+        const error = await end.catch((thrown) => thrown)
+        expect([name, method, error]).toEqual([name, method, expect.any(AuthwireError)])
+        expect(error).toMatchObject({
+          ...{ code: "UNAUTHENTICATED", reason: "API_KEY_INVALID", cause: expect.any(ConnectError) },
+          method: expect.stringMatching(new RegExp(`^${name}[.]\\w+$`)),
+        })
+      }
+    close()
+  })
+
+  test("the error of a typed client is that of the adapter, with the client's name in its method", async () => {
+    const id = "x".repeat(300)
+    const thrown = async (call: Promise<unknown>) =>
+      call.then(
+        () => new Error("the call succeeded"),
+        (error: AuthwireError) => ({ ...error.toJSON(), metadata: Object.keys(error.metadata) }),
+      )
+    const { message, ...same } = await thrown(client.adapter.getUser(id))
+    expect(same).toMatchObject({ reason: "INVALID_FIELD", fieldViolations: [{ field: "id" }] })
+    expect(await thrown(client.users.getUser({ id }))).toEqual({
+      ...{ ...same, method: "users.getUser" },
+      message: `users.${message}`,
+    })
+    const nobody = { code: "NOT_FOUND", reason: "USER_NOT_FOUND", message: "users.getUser: NOT_FOUND: no such user" }
+    await expect(client.users.getUser({ id: "nobody" })).rejects.toMatchObject(nobody)
   })
 
   test("API keys are created, listed over several pages, and revoked", async () => {

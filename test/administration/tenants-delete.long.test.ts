@@ -3,13 +3,14 @@ import { once } from "node:events"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { createAuthwireClient } from "@authwire/client"
 import { ApiKeyService } from "@authwire/proto"
+import { wireError } from "@authwire/test-support/connections/wire-error.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { createKey } from "@authwire/test-support/processes/keys.js"
 import { hasPrinted, outputOf } from "@authwire/test-support/processes/output.js"
 import { run, runProcess, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { ConnectError, createClient } from "@connectrpc/connect"
+import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -74,7 +75,7 @@ describe("authwire tenants delete, of a tenant whose keys go on writing", () => 
           accepted++
         } catch (error) {
           refused++
-          reasons.add(ConnectError.from(error).message)
+          reasons.add(wireError(error).message)
           await nextTurn()
         }
       }

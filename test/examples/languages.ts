@@ -107,7 +107,7 @@ function describeExample(language: Language): void {
     const { code, stdout, stderr } = await run("decode", token)
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(JSON.parse(stdout)).toMatchObject(nested(31))
-    await expect(tokenOf(33)).rejects.toMatchObject({ rawMessage: expect.stringMatching(/nested deeper than 32/) })
+    await expect(tokenOf(33)).rejects.toMatchObject({ message: expect.stringMatching(/nested deeper than 32/) })
   })
 
   test("counts a failing vector as failed", async () => {

@@ -1,8 +1,8 @@
+import { AuthwireError } from "@authwire/client"
 import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { until } from "@authwire/test-support/until.js"
-import { ConnectError } from "@connectrpc/connect"
 import { expect, test } from "@jest/globals"
 import { carriers } from "../transports/carriers.js"
 
@@ -18,7 +18,7 @@ describeServer("calls that are rejected before they begin", (target) => {
       const calls = carriers.map(async (carrier, index) => {
         const client = carrier.connect(authwire.server, { timeoutMs: 4_000 })
         const headers = { "x-request-id": ids[index] as string }
-        await expect(client.users.createUser({}, { headers })).rejects.toThrow(ConnectError)
+        await expect(client.users.createUser({}, { headers })).rejects.toThrow(AuthwireError)
         client.close()
       })
       await Promise.all(calls)

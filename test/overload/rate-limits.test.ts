@@ -73,7 +73,7 @@ describe("a key exceeds the rate limit of a method", () => {
       service.time.now += nextMs - 1
       expect(await rejection(getUser())).toBe("ResourceExhausted RATE_LIMITED 1")
       service.time.now += 1
-      await expect(getUser()).rejects.toMatchObject({ code: 5 })
+      await expect(getUser()).rejects.toMatchObject({ code: "NOT_FOUND" })
       expect(await rejection(getUser())).toBe(`ResourceExhausted RATE_LIMITED ${nextMs}`)
       client.close()
     },

@@ -72,7 +72,7 @@ export const scripts = [
 /** A script whose only call is cancelled before it is connected. */
 export const givenUp = {
   code: `await client.users.getUser({ id: "nobody" }, { timeoutMs: 200 }).catch(({ code }) => console.log(code))`,
-  prints: ["4"],
+  prints: ["DEADLINE_EXCEEDED"],
   idleMs: 2_000,
 }
 

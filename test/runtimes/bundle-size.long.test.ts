@@ -12,7 +12,7 @@ const sizeOf = (source: string) =>
 
 /** Modules that the adapter does not need: the rules of the fields, other services, gRPC, the token module. */
 const foreign =
-  /buf\/validate|permission_pb|\/token_service|introspection_service|pipeline|reflection|health|adapter\/jwt|authwire.*token\/|grpc-js|event_service|audit_|api_key_|tenant_|session_policy_|private_extra_|administration|dist\/events|fetch-stream/
+  /buf\/validate|permission_pb|\/token_service|introspection_service|pipeline|reflection|health|adapter\/jwt|authwire.*token\/|grpc-js|event_service|audit_|api_key_|tenant_|session_policy_|private_extra_|administration|dist\/(events|call-errors|lists)|fetch-stream/
 
 withBundler.each(["@authwire/client/edge", "@authwire/client"])(
   "the adapter of %s is small at the edge: at most 42 kB gzipped, without modules that it does not use",
@@ -32,11 +32,13 @@ withBundler("the bundle of the whole client includes these modules, so the test 
     "api_key_service_pb.js",
     "audit_entry_pb.js",
     "audit_service_pb.js",
+    "call-errors.js",
     "event_service_pb.js",
     "events.js",
     "fetch-stream.js",
     "introspection_service_pb.js",
     "jwt.js",
+    "lists.js",
     "private_extra_service_pb.js",
     "session_policy_pb.js",
     "session_policy_service_pb.js",

@@ -1,8 +1,6 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import * as edge from "@authwire/client/edge"
-import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // TextEncoder replaces a lone surrogate with U+FFFD. A client that relied on it would change its input. The tests of the
@@ -10,6 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const lone = "\ud800"
 const rule = "must be well-formed Unicode"
+const rejected = (field: string) => ({
+  ...{ name: "AuthwireError", code: "INVALID_ARGUMENT", reason: "INVALID_FIELD" },
+  ...{ message: expect.stringContaining(`${field} ${rule}`), fieldViolations: [{ field, description: rule }] },
+})
 
 describe("S-32: the client sends no text that the encoding would change", () => {
   const authwire = useAuthwire("sqlite")
@@ -35,12 +37,7 @@ describe("S-32: the client sends no text that the encoding would change", () => 
     ["salt", ({ jwt }) => jwt.encode({ token: {}, salt: lone, secret: "" })],
     ["token", ({ jwt }) => jwt.decode({ token: lone, salt: "s", secret: "" })],
   ])("%s of a method of Auth.js", async (field, work) => {
-    const rejected = {
-      code: "INVALID_ARGUMENT",
-      reason: "INVALID_FIELD",
-      fieldViolations: [{ field, description: rule }],
-    }
-    for (const client of Object.values(clients)) await expect(work(client)).rejects.toMatchObject(rejected)
+    for (const client of Object.values(clients)) await expect(work(client)).rejects.toMatchObject(rejected(field))
   })
 
   test.each<[field: string, (client: AuthwireClient) => Promise<unknown>]>([
@@ -52,15 +49,7 @@ describe("S-32: the client sends no text that the encoding would change", () => 
     ["headers[0].name", ({ introspection }) => introspection.introspect({ headers: [{ name: lone, value: "x" }] })],
     ["secrets[0]", ({ tokens }) => tokens.encode({ salt: "s", secrets: [lone] })],
   ])("%s of a typed client", async (field, work) => {
-    for (const client of Object.values(clients)) {
-      const error = await work(client).catch((caught: unknown) => caught)
-      expect(error).toBeInstanceOf(ConnectError)
-      const { rawMessage } = error as ConnectError
-      expect(rawMessage).toBe(`${field} ${rule}`)
-      expect((error as ConnectError).findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "INVALID_FIELD" }])
-      const [broken] = (error as ConnectError).findDetails(BadRequestSchema)
-      expect(broken?.fieldViolations).toMatchObject([{ field, description: rule }])
-    }
+    for (const client of Object.values(clients)) await expect(work(client)).rejects.toMatchObject(rejected(field))
     expect(await authwire.rows("SELECT id FROM users")).toEqual([])
   })
 

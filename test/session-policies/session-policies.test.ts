@@ -67,7 +67,7 @@ describe("the session policy of a tenant", () => {
     expect(changed.policy).toMatchObject({ ...change, maxAge: { seconds: BigInt(day), nanos: 0 } })
     expect((await otherPolicies.getSessionPolicy({})).policy).toEqual(changed.policy)
     const stale = policies.updateSessionPolicy({ updateMask: { paths: ["max_age"] }, etag: policy?.etag })
-    await expect(stale).rejects.toMatchObject({ rawMessage: expect.stringContaining("etag") })
+    await expect(stale).rejects.toMatchObject({ message: expect.stringContaining("etag") })
     const idle = { idleTimeout: seconds(600), updateMask: { paths: ["idle_timeout"] } }
     expect((await policies.updateSessionPolicy(idle)).policy).toMatchObject({
       ...change,
@@ -81,7 +81,7 @@ describe("the session policy of a tenant", () => {
     const { userId, sessionToken } = await signIn()
     const expires = timestampFromMs(Date.now() + 1_000_000)
     const again = client.sessions.createSession({ sessionToken: "another", userId, expires })
-    await expect(again).rejects.toMatchObject({ rawMessage: expect.stringContaining("as many sessions") })
+    await expect(again).rejects.toMatchObject({ message: expect.stringContaining("as many sessions") })
     expect(await isSignedIn(sessionToken)).toBe(true)
   })
 

@@ -3,11 +3,10 @@ import * as authjs from "@auth/core/jwt"
 import { AuthwireError, RemoteJwt } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { TokenService } from "@authwire/proto"
-import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { nextAuth4 } from "@authwire/token"
-import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { describe, expect, test } from "@jest/globals"
 import type { Vectors } from "../../token/vectors/vector.js"
@@ -29,16 +28,9 @@ describe("TokenService", () => {
     })
 
     test.each(atAnyTime(vectors.refused))("Decode rejects: %s", async (_, { token, salt, secrets, code }) => {
-      const error = await tokens()
-        .decode({ token, salt, secrets })
-        .catch((caught: unknown) => caught)
-      expect(error).toBeInstanceOf(ConnectError)
-      const { code: status } = error as ConnectError
-      if (token === "") expect(Code[status]).toBe("InvalidArgument")
-      else {
-        expect(Code[status]).toBe("Unauthenticated")
-        expect((error as ConnectError).findDetails(ErrorInfoSchema)[0]?.reason).toBe(code)
-      }
+      const rejected =
+        token === "" ? { code: "INVALID_ARGUMENT" } : { code: "UNAUTHENTICATED", reason: code, method: "tokens.decode" }
+      await expect(tokens().decode({ token, salt, secrets })).rejects.toMatchObject(rejected)
     })
 
     test.each(atAnyTime(vectors.requests))("GetToken: %s", async (_, { headers, payload, raw = false, ...rest }) => {
@@ -62,7 +54,7 @@ describe("TokenService", () => {
   test("secrets of a request replace those of the service", async () => {
     const { token } = await tokens().encode({ payload: { sub: "u" }, salt, secrets: ["new", "old"] })
     expect(await authjs.decode({ token, salt, secret: "new" })).toMatchObject({ sub: "u" })
-    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
+    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: "UNAUTHENTICATED" })
     expect((await tokens().decode({ token, salt, secrets: ["newer", "new"] })).payload?.sub).toBe("u")
   })
 
@@ -70,7 +62,7 @@ describe("TokenService", () => {
     const { token } = await tokens().encode({ payload: { sub: "u" }, nextAuth4: true })
     expect(await nextAuth4.decode({ token, secret: testSecret })).toMatchObject({ sub: "u" })
     expect((await tokens().decode({ token, nextAuth4: true })).payload?.sub).toBe("u")
-    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
+    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: "UNAUTHENTICATED" })
     const own = { secrets: ["of the request"], nextAuth4: true }
     expect(await nextAuth4.decode({ ...(await tokens().encode(own)), secret: "of the request" })).not.toBeNull()
     const newer = await tokens().encode({ payload: { sub: "u" }, salt })
@@ -84,7 +76,7 @@ describe("TokenService", () => {
   test("without next_auth4 a salt is required", async () => {
     for (const call of [tokens().encode({ payload: {} }), tokens().decode({ token: "t" })]) {
       await expect(call).rejects.toMatchObject({
-        code: Code.InvalidArgument,
+        code: "INVALID_ARGUMENT",
         message: expect.stringContaining("salt is required, except with next_auth4"),
       })
     }
@@ -100,7 +92,7 @@ describe("TokenService", () => {
     expect((await rotated.decode({ token: old.token, salt })).payload?.sub).toBe("u")
     const { token } = await rotated.encode({ payload: { sub: "u" }, salt })
     expect(await authjs.decode({ token, salt, secret: newest })).toMatchObject({ sub: "u" })
-    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
+    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: "UNAUTHENTICATED" })
     for (const name of [salt, `__Secure-${salt}`]) {
       const issued = await tokens().encode({ payload: { sub: "u" }, salt: name })
       const headers = [{ name: "cookie", value: `${name}=${issued.token}` }]

@@ -10,11 +10,12 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { wireError } from "@authwire/test-support/connections/wire-error.js"
 import type { DatabaseTarget } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf"
-import { type CallOptions, Code, ConnectError } from "@connectrpc/connect"
+import { type CallOptions, Code } from "@connectrpc/connect"
 import { afterAll, beforeAll } from "@jest/globals"
 import { carriers, unary } from "./carriers.js"
 
@@ -104,13 +105,14 @@ export interface Failed {
   details: string[]
 }
 
-/** Returns how a call fails. Rejects if it succeeds, or fails with anything but a ConnectError. */
+/** Returns how a call fails. Rejects if it succeeds, or fails with anything but an error of a transport. */
 export async function failureOf(pending: Promise<unknown>): Promise<Failed> {
-  const error: unknown = await pending.then(
-    () => new Error("the call succeeded"),
-    (caught: unknown) => caught,
+  const error = wireError(
+    await pending.then(
+      () => new Error("the call succeeded"),
+      (caught: unknown) => caught,
+    ),
   )
-  if (!(error instanceof ConnectError)) throw error
   return {
     code: Code[error.code],
     message: error.rawMessage,

@@ -56,7 +56,7 @@ interface ErrorFields {
 }
 
 /**
- * The error of a failed adapter method or of an invalid option. Its fields are plain and enumerable, so that structured
+ * The error of a failed call, of the adapter or of a typed client, or of an invalid option. Its fields are plain and enumerable, so that structured
  * loggers keep them. Neither the fields nor the message contain a value of the request, a token, a key or an e-mail
  * address.
  */
@@ -64,7 +64,10 @@ export class AuthwireError extends Error {
   override readonly name = "AuthwireError"
   /** The name of the gRPC status code. */
   readonly code: StatusName
-  /** The name of the adapter method that failed, such as `"getUserByEmail"`. Undefined if an option is invalid. */
+  /**
+   * The name of the method that failed: of the adapter (`"getUserByEmail"`), or of a typed client (`"users.getUser"`). Undefined if an
+   * option is invalid.
+   */
   readonly method: string | undefined
   /**
    * The reason that the service reports: the name of an ErrorReason value without its prefix. INVALID_FIELD if the
@@ -144,9 +147,9 @@ const keyAdvice: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the error that an adapter method throws for a failed call.
+ * Creates the error that a method throws for a failed call.
  *
- * @param method - The name of the adapter method.
+ * @param method - The name of the method.
  * @param address - The address of the service, for the message.
  * @param cause - The error that the transport or a conversion threw.
  */

@@ -1,5 +1,5 @@
 import { UserService } from "@authwire/proto"
-import { Code, createConnectRouter, type ServiceImpl } from "@connectrpc/connect"
+import { createConnectRouter, type ServiceImpl } from "@connectrpc/connect"
 import { createFetchHandler } from "@connectrpc/connect/protocol"
 import { describe, expect, test } from "@jest/globals"
 import { AuthwireAdapter, type AuthwireError, type AuthwireOptions, createAuthwireClient } from "../edge.js"
@@ -141,6 +141,6 @@ describe("AuthwireAdapter over fetch", () => {
     const giveUp = new AbortController()
     const call = createAuthwireClient({ url, fetch }).users.getUser({ id: "u1" }, { signal: giveUp.signal })
     giveUp.abort()
-    await expect(call).rejects.toMatchObject({ code: Code.Canceled })
+    await expect(call).rejects.toMatchObject({ code: "CANCELLED" })
   })
 })

@@ -1,16 +1,18 @@
 import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { durationMs } from "@bufbuild/protobuf/wkt"
-import { Code, ConnectError } from "@connectrpc/connect"
+import { Code } from "@connectrpc/connect"
+import { wireError } from "./wire-error.js"
 
 /**
  * Returns how a call was rejected, with the retry time: `RESOURCE_EXHAUSTED RATE_LIMITED 500`. Rejects if it succeeded.
  */
 export async function rejection(call: Promise<unknown>): Promise<string> {
-  const error: unknown = await call.then(
-    () => new Error("the call succeeded"),
-    (caught: unknown) => caught,
+  const error = wireError(
+    await call.then(
+      () => new Error("the call succeeded"),
+      (caught: unknown) => caught,
+    ),
   )
-  if (!(error instanceof ConnectError)) throw error
   const [info] = error.findDetails(ErrorInfoSchema)
   const [retry] = error.findDetails(RetryInfoSchema)
   return `${Code[error.code]} ${info?.reason} ${retry?.retryDelay && durationMs(retry.retryDelay)}`
