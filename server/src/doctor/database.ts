@@ -14,6 +14,7 @@ import { diagnoseConnections, diagnoseSpace } from "./resources.js"
 import { diagnoseRowSecurity } from "./row-security.js"
 import { diagnoseSessionPolicies } from "./session-policies.js"
 import { diagnoseRights, diagnoseRows, diagnoseSchema } from "./tables.js"
+import { diagnoseVitess } from "./vitess.js"
 
 const maxClockSkewMs = 1000
 /** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
@@ -33,6 +34,7 @@ export async function diagnoseDatabase(
     ...diagnoseSpace(facts),
     diagnoseClock(facts.clock, before, after),
     ...(await diagnoseRowSecurity(database)),
+    ...(await diagnoseVitess(database)),
   ]
   // The other checks read tables, which PostgreSQL refuses where a policy applies.
   if (server.some(({ state, what }) => state === "wrong" && what === "row-level security")) return server

@@ -214,6 +214,11 @@ export const refusals: readonly Refusal[] = [
     remedy: "start it again",
   },
   {
+    error: /^(200[236]|2013|ER_SERVER_ISNT_AVAILABLE|ER_UNKNOWN_ERROR (VT|target: )\S*) /,
+    says: "vtgate reaches no primary of the keyspace",
+    remedy: "SHOW VITESS_TABLETS says which tablets serve",
+  },
+  {
     error:
       /^(ER_QUERY_INTERRUPTED|ER_ABORTING_CONNECTION|ER_NEW_ABORTING_CONNECTION|ER_CLIENT_INTERACTION_TIMEOUT|1927|25P03|57P05|08...|ECONNRESET|EPIPE|PROTOCOL_CONNECTION_LOST) |Connection terminated/,
     says: "the connection has ended",
@@ -228,6 +233,11 @@ export const refusals: readonly Refusal[] = [
     error: /^TRANSACTION_POOLER /,
     says: "--database-url leads to a pooler in transaction mode",
     remedy: "use the address of the database itself, or the pooler's mode for sessions",
+  },
+  {
+    error: /^SHARDED_KEYSPACE /,
+    says: "Authwire does not run on a sharded keyspace, because each shard would number the events by itself",
+    remedy: "use one that is not sharded",
   },
   {
     error:

@@ -5,6 +5,7 @@ import { postgresTypes, serverTypes, sqliteTypes } from "../schema/column-types.
 import type { ConnectionLimit, DatabaseFacts, Dialect } from "../schema/dialect.js"
 import * as created from "../schema/migrations/table-sql.js"
 import type { Engine } from "./engine.js"
+import { isVitess } from "./mysql/member-state.js"
 import { fileOf, rightsByFunctions, rightsByPlans, rightsOfFile } from "./rights.js"
 import { mariadbStretch, mysqlStretch, postgresStretch, sqliteStretch } from "./stretches.js"
 
@@ -85,6 +86,7 @@ async function factsOfServer(runner: QueryRunner): Promise<DatabaseFacts> {
     "max_allowed_packet",
     "read_only",
     "sync_binlog",
+    "version",
   ]
   // The setting of the session is the limit of the user, if it has one.
   const [row] = await runner.query(
@@ -94,14 +96,15 @@ async function factsOfServer(runner: QueryRunner): Promise<DatabaseFacts> {
   const settings: { Variable_name: string; Value: string }[] = await runner.query(
     `SHOW GLOBAL VARIABLES WHERE Variable_name IN (${names.map((name) => `'${name}'`).join(", ")})`,
   )
-  const { log_bin, binlog_format, ...others } = Object.fromEntries(
+  const { log_bin, binlog_format, version, ...others } = Object.fromEntries(
     settings.map(({ Variable_name, Value }) => [Variable_name, Value]),
   )
   return {
     version: String(row.version),
     clock: Number(row.clock),
     settings: { ...others, ...(log_bin === "ON" && binlog_format !== undefined && { binlog_format }) },
-    limits: limitsOf({ server: Number(row.ofServer), user: Number(row.ofUser) || -1 }),
+    // Those of vtgate are its own.
+    limits: isVitess(version) ? [] : limitsOf({ server: Number(row.ofServer), user: Number(row.ofUser) || -1 }),
   }
 }
 

@@ -48,6 +48,10 @@ async function missingTriggers(
 function faultsOf(metadata: EntityMetadata, table: Table, collations: Collations): string[] {
   const { tableName, columns, indices, foreignKeys, dataSource } = metadata
   const { driver } = dataSource
+  if (driver.options.type === "mysql") {
+    // TypeORM leaves out the usual length where the schema has not the name in the URL, as on Vitess.
+    for (const column of table.columns) column.length ||= String(driver.dataTypeDefaults[column.type]?.length ?? "")
+  }
   const columnIn = ({ databaseName }: Column) => table.columns.find(({ name }) => name === databaseName)
   const changed = driver.findChangedColumns(table.columns, columns)
   const ofColumns = columns.flatMap((column) => {

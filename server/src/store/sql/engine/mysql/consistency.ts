@@ -23,7 +23,16 @@ export function consistencySetting(cluster: Cluster | undefined, freshness: Fres
       return [`group_replication_consistency = '${isFresh ? "BEFORE" : "EVENTUAL"}'`]
     case "single-primary":
       return [`group_replication_consistency = '${isFresh ? "BEFORE_ON_PRIMARY_FAILOVER" : "EVENTUAL"}'`]
+    case "vitess":
     case undefined:
       return []
   }
+}
+
+/**
+ * Returns the statement with its consistency on Vitess. By default a vttablet gives a read the answer of an equal one that runs
+ * already, which may have begun before a write that was acknowledged since.
+ */
+export function consistentStatement(cluster: Cluster | undefined, sql: string): string {
+  return cluster === "vitess" ? sql.replace(/^SELECT /, "SELECT /*vt+ CONSOLIDATOR=disabled */ ") : sql
 }

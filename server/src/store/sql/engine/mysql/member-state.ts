@@ -1,8 +1,8 @@
 import type { Connection, RowDataPacket } from "mysql2/promise"
 import { StatementError } from "../../query/statement-error.js"
 
-/** The kinds of clusters. */
-export type Cluster = "galera" | "single-primary" | "multi-primary"
+/** The kinds of clusters. One of Vitess looks like one server: vtgate, which finds the primary itself. */
+export type Cluster = "galera" | "single-primary" | "multi-primary" | "vitess"
 
 /** The state of a server, as reported by itself. An undefined reason means that there is no obstacle. */
 export interface MemberState {
@@ -21,6 +21,7 @@ const names = [
   "group_replication_single_primary_mode",
   "read_only",
   "server_uuid",
+  "version",
   "wsrep_on",
 ]
 
@@ -38,12 +39,16 @@ export async function memberState(connection: Connection): Promise<MemberState> 
   const kind = kindOf(settings)
   let state: Reasons = { noWrites: undefined, noReads: undefined }
   if (kind === "galera") state = await galeraState(connection)
-  else if (kind !== undefined) state = await groupState(connection, settings.get("server_uuid"))
+  else if (kind?.endsWith("-primary")) state = await groupState(connection, settings.get("server_uuid"))
   const isReadOnly = settings.get("read_only") !== "OFF"
   return { ...state, cluster: kind, noWrites: state.noWrites ?? (isReadOnly ? "it is read-only" : undefined) }
 }
 
+/** Returns whether the version of a server is that of vtgate. */
+export const isVitess = (version: string | undefined): boolean => version?.endsWith("-Vitess") ?? false
+
 function kindOf(settings: ReadonlyMap<string, string>): Cluster | undefined {
+  if (isVitess(settings.get("version"))) return "vitess"
   if (settings.get("wsrep_on") === "ON") return "galera"
   if (!settings.get("group_replication_group_name")) return undefined
   return settings.get("group_replication_single_primary_mode") === "ON" ? "single-primary" : "multi-primary"

@@ -9,6 +9,7 @@ import { timeToConnect } from "../time-to-connect.js"
 import type { ServerLocation } from "../url/url.js"
 import { type Cluster, clusterOf } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
+import { rejectShardedKeyspace } from "./sharded-keyspace.js"
 
 /** Opens TypeORM's data source for a server and detects whether it is MySQL or MariaDB. Throws StatementError. */
 export async function openServerDataSource(
@@ -34,7 +35,7 @@ async function connectToServer(
   const connectTimeout = timeToConnect(location, options.connectTimeoutMs)
   const reach = connectionOptions(location, open)
   const probe = await createConnection({ ...reach, connectTimeout })
-  const { version, cluster } = await kindOf(probe).finally(() => probe.end())
+  const { version, cluster } = await kindOf(probe, database).finally(() => probe.end())
   const engine = /mariadb/i.test(version) ? "mariadb" : "mysql"
   const dataSource = new DataSource({
     type: engine,
@@ -65,7 +66,9 @@ async function connectToServer(
   return { dataSource, cluster }
 }
 
-async function kindOf(probe: Connection): Promise<{ version: string; cluster: Cluster | undefined }> {
+async function kindOf(probe: Connection, database: string) {
   const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version")
-  return { version: String(rows[0]?.version), cluster: await clusterOf(probe) }
+  const cluster = await clusterOf(probe)
+  if (cluster === "vitess") await rejectShardedKeyspace(probe, database)
+  return { version: String(rows[0]?.version), cluster }
 }

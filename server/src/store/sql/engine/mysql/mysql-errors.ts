@@ -46,9 +46,15 @@ export const failures = new Map<number, Failure>([
   // A new connection has no prepared statements, and the end of the old one releases its own.
   [1461, "unavailable"], // ER_MAX_PREPARED_STMT_COUNT_REACHED
   [1927, "unavailable"], // ER_CONNECTION_KILLED of MariaDB
+  // What a client of MySQL has met, of Vitess: a vttablet cannot reach its server.
+  [2002, "unavailable"], // CR_CONNECTION_ERROR
+  [2003, "unavailable"], // CR_CONN_HOST_ERROR
+  [2006, "unavailable"], // CR_SERVER_GONE_ERROR
+  [2013, "unavailable"], // CR_SERVER_LOST
   [3032, "unavailable"], // ER_SERVER_OFFLINE_MODE
   // It is unknown whether the group has the transaction, because its message may have reached the other members.
   [3100, "unavailable"], // ER_RUN_HOOK_ERROR: the member left its group during the commit
+  [3168, "unavailable"], // ER_SERVER_ISNT_AVAILABLE: vtgate or a vttablet shuts down
   [3118, "unavailable"], // ER_ACCOUNT_HAS_BEEN_LOCKED
   [3796, "unavailable"], // ER_GRP_TRX_CONSISTENCY_NOT_ALLOWED: the member is not in its group
   [3797, "unavailable"], // ER_GRP_TRX_CONSISTENCY_BEFORE: the member cannot catch up with its group
@@ -72,10 +78,31 @@ export function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   const { message, code, errno, sqlState, fatal } = error as DriverError
   if (sqlState) {
-    const failure = (errno === undefined ? undefined : failures.get(errno)) ?? (fatal ? "unavailable" : "fault")
+    const said = withoutStatement(message)
+    const known = errno === undefined ? undefined : (failureOfVitess(errno, said) ?? failures.get(errno))
+    const failure = known ?? (fatal ? "unavailable" : "fault")
     // The driver has no names for the numbers of MariaDB alone.
-    return new StatementError(failure, quotesValues({ errno, sqlState }) ? withheld : message, code ?? String(errno))
+    return new StatementError(failure, quotesValues({ errno, sqlState }) ? withheld : said, code ?? String(errno))
   }
   const failure = fatal || code !== undefined ? "unavailable" : "fault"
   return new StatementError(failure, message, code)
+}
+
+/** A vttablet adds the caller, the statement and its values to the message of its server. */
+function withoutStatement(message: string): string {
+  return message.replace(/( \(CallerID: |: Sql: ").*$/s, "")
+}
+
+/**
+ * Classifies an error for which Vitess has no number of MySQL's: 1105, or 1317 if a statement was ended. Its own codes are those of
+ * gRPC, which the message of a vttablet begins with; 17 is a change in the cluster. Its messages with numbers have such a code in their
+ * first two digits: 14 is Unavailable. What else fails for a shard, its target, has reached no vttablet.
+ */
+function failureOfVitess(errno: number, message: string): Failure | undefined {
+  if (errno !== 1105 && errno !== 1317) return undefined
+  const [, code] = /\bcode = (\S+) desc = /.exec(message) ?? []
+  if (code === "DeadlineExceeded") return "timeout"
+  if (errno === 1317) return undefined
+  if (code !== undefined) return /^(Unavailable|FailedPrecondition|Code\(17\))$/.test(code) ? "unavailable" : undefined
+  return /^(VT15\d+: .*)?target: |\bVT14\d+: /s.test(message) ? "unavailable" : undefined
 }

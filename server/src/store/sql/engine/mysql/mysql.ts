@@ -7,7 +7,7 @@ import { failsBy, StatementError } from "../../query/statement-error.js"
 import { dialects } from "../dialects.js"
 import type { Connection, Result, SqlEngine } from "../engine.js"
 import { withQueryRunnerOf } from "../query-runner.js"
-import { consistencySetting, type Freshness } from "./consistency.js"
+import { consistencySetting, consistentStatement, type Freshness } from "./consistency.js"
 import type { Cluster } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
 import { withClusterLock } from "./schema-lock.js"
@@ -63,6 +63,11 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
   const { dataSource, poolSize, statementTimeoutMs, cluster, freshness, onTrouble = () => {} } = options
   const engine = dataSource.options.type === "mariadb" ? "mariadb" : "mysql"
   const consistency = consistencySetting(cluster, freshness)
+  const timeout = (ms: number) => {
+    if (engine === "mariadb") return `max_statement_time = ${ms / 1000}`
+    // vtgate ignores the setting of MySQL.
+    return `${cluster === "vitess" ? "query_timeout" : "max_execution_time"} = ${ms}`
+  }
   const sessionStatements = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     `SET SESSION ${[
@@ -74,9 +79,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       "time_zone = '+00:00'",
       // A value that does not fit is an error and is never truncated.
       "sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
-      engine === "mysql"
-        ? `max_execution_time = ${statementTimeoutMs}`
-        : `max_statement_time = ${statementTimeoutMs / 1000}`,
+      timeout(statementTimeoutMs),
       ...consistency,
     ].join(", ")}`,
   ]
@@ -132,7 +135,8 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     // mysql2 also emits errors on an idle connection. Without a listener they would end the process.
     connection.on("error", () => {})
     connection.stream.once("close", () => open.delete(connection))
-    const run: Connection["run"] = (sql, cells) => exchange(connection, opened, sql, cells)
+    const run: Connection["run"] = (sql, cells) =>
+      exchange(connection, opened, consistentStatement(cluster, sql), cells)
     const opened: Opened = {
       reused: false,
       active: undefined,
@@ -179,7 +183,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     // A statement costs more than a row, for both the process and the server. Two statements at a time, because with
     // one this process would idle while MySQL works.
     lookups: { limit: 16, ahead: 2 },
-    hasOtherMembers: false,
+    hasOtherMembers: cluster === "vitess",
 
     async connect(): Promise<Connection> {
       let connection: MysqlConnection
@@ -202,15 +206,18 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       withQueryRunner(async (runner) => {
         // A change of a large table has no time limit. Waiting for a lock is limited, because other transactions wait
         // behind it.
-        const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
-        const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = 5"
-        const settings = [...safeSettings, `${timeout} = 0`, locks, "time_zone = '+00:00'", ...consistency]
+        const locks = "innodb_lock_wait_timeout = 50, lock_wait_timeout = 5"
+        const settings = [...safeSettings, timeout(0), locks, "time_zone = '+00:00'", ...consistency]
         await runner.query(`SET SESSION ${settings.join(", ")}`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
-        const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
-        if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")
-        // The lock is released when the connection ends. It is valid on this server only.
-        return cluster === undefined ? work(runner) : withClusterLock(dataSource, runner, schemaLockSeconds, work)
+        const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds})`)
+        // Vitess drops aliases of this statement.
+        if (Number(Object.values(row)[0]) !== 1)
+          throw new StatementError("conflict", "another process is changing the tables")
+        // The lock is released when the connection ends. It is valid on this server only; vtgate takes it on the primary.
+        return cluster === undefined || cluster === "vitess"
+          ? work(runner)
+          : withClusterLock(dataSource, runner, schemaLockSeconds, work)
       }),
 
     async idle(ms) {

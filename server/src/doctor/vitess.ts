@@ -1,0 +1,39 @@
+import type { Database } from "../store/sql/index.js"
+import type { Diagnosis } from "./finding.js"
+
+/** Checks what vtgate decides in place of MySQL. Other databases have nothing of this. */
+export async function diagnoseVitess({ dataSource, withQueryRunner }: Database): Promise<Diagnosis[]> {
+  if (dataSource.options.type !== "mysql") return []
+  return withQueryRunner(async (runner): Promise<Diagnosis[]> => {
+    const [{ version }] = await runner.query("SELECT @@version AS version")
+    if (!String(version).endsWith("-Vitess")) return []
+    const [{ mode }] = await runner.query("SELECT @@transaction_mode AS mode")
+    const keyspaces: Record<string, string>[] = await runner.query("SHOW VSCHEMA KEYSPACES")
+    const own = keyspaces.find(({ Keyspace }) => Keyspace === String(dataSource.options.database).replace(/@.*/, ""))
+    return [
+      { state: "ok", what: "Vitess", detail: `${version}; the service excludes its reads from the consolidator` },
+      diagnoseForeignKeys(own?.["Foreign Key"]),
+      { state: "ok", what: "transaction_mode", detail: `${mode}: each is right where a keyspace has one shard` },
+      {
+        state: "ok",
+        what: "time-outs",
+        detail:
+          "query_timeout, which the service sets, takes the place of max_execution_time and lock_wait_timeout, which vtgate ignores. " +
+          "A vttablet also ends statements after --queryserver-config-query-timeout, transactions after " +
+          "--queryserver-config-transaction-timeout (30 s), and allows --queryserver-config-transaction-cap of them (20)",
+      },
+    ]
+  })
+}
+
+function diagnoseForeignKeys(mode: string | undefined): Diagnosis {
+  const what = "foreign key mode"
+  if (mode === "unmanaged") return { state: "ok", what, detail: mode }
+  if (mode === "managed")
+    return { state: "warning", what, detail: `${mode}: should be unmanaged, which the service is tested with` }
+  return {
+    state: "wrong",
+    what,
+    detail: `${mode}: must be unmanaged, the foreignKeyMode of the vschema, because tables have foreign keys`,
+  }
+}
