@@ -18,7 +18,7 @@ export function errorsPage(reasons: readonly Described[] = describedReasons()): 
   const sections = codes.map((code) => {
     const ofCode = reasons.filter(({ reason }) => codeOf(reason) === code).map(section)
     const inStubs = `In stubs \`${Code[code]}\`, over HTTP ${codeToHttpStatus(code)}.`
-    return [`## ${statusName(code)}, ${code}`, inStubs, ...ofCode].join("\n\n")
+    return [`## ${statusName(code)} (${code})`, inStubs, ...ofCode].join("\n\n")
   })
   return `# Errors
 

@@ -56,7 +56,8 @@ function nameOf({ flag, variable, value }: Option): string {
 function textOf({ value, helpOf, help }: Option): string {
   const { allowed, placeholder = "" } = shown.get(value) ?? {}
   const isInName = placeholder.includes("|") && allowed?.startsWith("One of ") === true
-  return [helpOf?.serve ?? help, isInName ? "" : allowed].join(" ").trim()
+  const text = [helpOf?.serve ?? help, isInName ? "" : allowed].join(" ").trim()
+  return text.replaceAll(/(?<!\S)--[a-z][a-z-]*/g, "`$&`")
 }
 
 /** Returns the variables of an option and its defaults. */

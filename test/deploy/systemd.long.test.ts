@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { check, hasSystemdAnalyze, root } from "@authwire/test-support/machine/deploy.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
@@ -26,6 +26,21 @@ withSystemd("deploy/systemd/authwire@.service", () => {
     expect(await check("systemd-analyze", ["verify", "--man=no", file])).toEqual({ code: 0, output: "" })
     write(text.replace("ProtectSystem=strict", "ProtectSystem=strictly"))
     expect((await check("systemd-analyze", ["verify", "--man=no", file])).output).toContain("protect system")
+  })
+
+  test("systemd accepts the settings of the first hour in production, which replace its own", async () => {
+    const page = readFileSync(`${root}/docs/first-hour-in-production.md`, "utf8")
+    const [, settings = ""] = /production\.conf <<'END'\n([\s\S]*?)^END$/m.exec(page) ?? []
+    expect(settings).toMatch(/^\[Service\]\n/)
+    write(text)
+    mkdirSync(`${file}.d`)
+    const verified = (more: string) => {
+      writeFileSync(`${file}.d/production.conf`, settings + more)
+      return check("systemd-analyze", ["verify", "--man=no", file])
+    }
+    expect(await verified("")).toEqual({ code: 0, output: "" })
+    expect((await verified("LoadCredentials=a:/b\n")).output).toContain("LoadCredentials")
+    rmSync(`${file}.d`, { recursive: true })
   })
 
   test("its exposure is among the lowest possible for a network service", async () => {

@@ -11,7 +11,7 @@ import { outputOf } from "@authwire/test-support/processes/output.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import express from "express"
-import { expectOutagePages, stoppableService, withPrintedLinks } from "../site/guide-outages.js"
+import { expectOutagePages, stoppableService } from "../site/guide-outages.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -39,13 +39,18 @@ test.each(mounted)("$page mounts Auth.js at $path, where it finds its actions", 
 
 test("the application of the guide shows the user and, in an outage, the page that says so", async () => {
   const service = await stoppableService()
-  const [code = ""] = codeBelow("docs/start/express.md", "2. Add the adapter to Auth.js", "ts")
+  const heading = "2. Add the adapter to Auth.js"
+  const [code = ""] = codeBelow("docs/start/express.md", heading, "ts")
+  const [, start = ""] = codeBelow("docs/start/express.md", heading)
   const port = await freePort()
   const folder = `${root}/build/express-start`
   mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}/app.ts`, withPrintedLinks(code).replace("app.listen(3000)", `app.listen(${port})`))
-  const child = spawn(process.execPath, [`${folder}/app.ts`], {
-    env: { PATH: process.env.PATH, AUTH_SECRET: "x", AUTHWIRE_URL: service.url },
+  writeFileSync(`${folder}/app.ts`, code.replace("app.listen(3000)", `app.listen(${port})`))
+  // A process group of its own, which ends with what the shell has started.
+  const child = spawn("bash", ["-euo", "pipefail", "-c", start], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, AUTHWIRE_URL: service.url },
+    detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   })
   const [closed, output] = [once(child, "close"), outputOf(child)]
@@ -58,11 +63,11 @@ test("the application of the guide shows the user and, in an outage, the page th
       ),
     )
     const signIn = await fetch(`${url}/auth/signin`)
-    expect([signIn.status, await signIn.text()]).toEqual([200, expect.stringContaining("Sign in with Email")])
+    expect([signIn.status, await signIn.text()]).toEqual([200, expect.stringContaining("Sign in with E-mail")])
     expect(await (await fetch(url)).json()).toBeNull()
     await expectOutagePages({ url, auth: "/auth", home: "/", output: () => output.both }, service)
   } finally {
-    child.kill()
+    process.kill(-(child.pid as number))
     await closed
     await service.remove()
     rmSync(folder, { recursive: true, force: true })

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { blocksOf, runBlock } from "@authwire/test-support/applications/pages.js"
 import { createDatabase, serviceServer } from "@authwire/test-support/databases/databases.js"
 import { type DocumentedUsers, documentedUsers } from "@authwire/test-support/databases/documented-users.js"
@@ -14,6 +15,7 @@ import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { writeClientOptions } from "../backup/options.js"
 
+const root = fileURLToPath(new URL("../..", import.meta.url))
 const page = "docs/first-hour-in-production.md"
 const programs = mysqlPrograms()
 const canRun = serviceServer(["mysql"]) !== undefined && programs !== undefined
@@ -42,7 +44,17 @@ const canRun = serviceServer(["mysql"]) !== undefined && programs !== undefined
         )
         .replace(/(?<=gtid-purged=OFF )authwire/, name)
     const blocks = blocksOf(page).map(({ code }) => completed(code))
-    const [secrets = "", tables = "", unit = "", keys = "", systemd = "", ready = "", consoleOf = "", ...rest] = blocks
+    const [
+      installed = "",
+      secrets = "",
+      tables = "",
+      unit = "",
+      keys = "",
+      systemd = "",
+      ready = "",
+      consoleOf = "",
+      ...rest
+    ] = blocks
     const [backup = "", watched = "", ...others] = rest
     expect([systemd, consoleOf, others]).toEqual([
       expect.stringContaining("systemctl enable"),
@@ -52,6 +64,12 @@ const canRun = serviceServer(["mysql"]) !== undefined && programs !== undefined
     const environment = `set -a && . ${folder}/etc/environment && set +a\n`
     const run = (code: string) => runBlock(code, folder, {}, programs)
 
+    mkdirSync(`${folder}/systemd`)
+    const { NODE_OPTIONS: _, ...own } = process.env as Record<string, string>
+    // With the settings and caches of npm, but into a folder of its own.
+    const ofNpm = { ...own, npm_config_prefix: `${folder}/global` }
+    expect(await runBlock(`cd ${root}\n${installed}`, folder, ofNpm)).toMatch(/^authwire \d+\.\d+\.\d+$/m)
+    expect(await runBlock(`${folder}/global/bin/authwire --version`, folder)).toMatch(/^authwire /)
     await run(secrets)
     writeFileSync(`${folder}/etc/tls.crt`, cert)
     writeFileSync(`${folder}/etc/tls.key`, key)

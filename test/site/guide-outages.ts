@@ -5,21 +5,6 @@ import { type ServerProcess, startServer } from "@authwire/test-support/processe
 import { until } from "@authwire/test-support/until.js"
 import { expect } from "@jest/globals"
 
-/** The code of a guide with a provider that prints a link for each sign-in, in place of one at another host. */
-export function withPrintedLinks(code: string): string {
-  const provider = `{
-    id: "email",
-    type: "email",
-    name: "Email",
-    from: "no-reply@example.com",
-    maxAge: 3600,
-    options: {},
-    sendVerificationRequest: async ({ url }) => console.log(\`link: \${url}\`),
-  }`
-  expect(code).toContain("providers: [GitHub]")
-  return code.replace("providers: [GitHub]", `providers: [${provider}]`).replace(/^import GitHub .*\n/m, "")
-}
-
 /** A service that can be stopped, and started again at the same address. */
 export async function stoppableService() {
   const database = await createDatabase("sqlite")
@@ -96,7 +81,7 @@ export async function expectOutagePages(
   const token = csrf.ok ? ((await csrf.json()) as Record<string, string>) : {}
   const asked = await visit(`${url}${auth}/signin/email`, { email: "guide@example.com", ...token })
   expect(asked.headers.get("location")).toContain("/verify-request")
-  const link = () => /^link: (\S+)$/m.exec(output())?.[1]
+  const link = () => /^Sign in: (\S+)$/m.exec(output())?.[1]
   await until(() => link() !== undefined)
   // The link has the host by which the application knows itself.
   const linked = new URL(String(link()))

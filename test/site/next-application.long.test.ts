@@ -9,7 +9,7 @@ import { blocksOf } from "@authwire/test-support/applications/pages.js"
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { expectOutagePages, stoppableService, withPrintedLinks } from "./guide-outages.js"
+import { expectOutagePages, stoppableService } from "./guide-outages.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const page = "docs/start/nextjs.md"
@@ -44,7 +44,7 @@ describe("the quick start with Next.js, in a new application", () => {
       // Next.js prefers page.tsx: a page of another name would be ignored.
       if (name === "app/page.tsx") expect(existsSync(file)).toBe(true)
       mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, name === "auth.ts" ? withPrintedLinks(code) : code)
+      writeFileSync(file, code)
     }
     // The layout of create-next-app loads fonts from another host.
     const layout = "export default ({ children }: LayoutProps<'/'>) => <html lang='en'><body>{children}</body></html>\n"

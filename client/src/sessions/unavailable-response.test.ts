@@ -30,6 +30,16 @@ describe("the response during an outage", () => {
     expect(text).not.toContain("refresh")
   })
 
+  test("is for the script of SvelteKit an action that failed", async () => {
+    const headers = { accept: "application/json", "x-sveltekit-action": "true" }
+    const response = unavailableResponse(
+      error(1_000),
+      new Request("https://shop.example/", { method: "POST", headers }),
+    )
+    const message = "We cannot check your session at the moment. You have not been signed out."
+    expect([response.status, await response.json()]).toEqual([503, { type: "error", error: { message } }])
+  })
+
   test.each([
     [1_000, 5],
     [30_000, 30],

@@ -20,7 +20,8 @@ const minReloadSeconds = 5
  *
  * @param request - If it asks for a page, as browsers do, the response is a page that reloads itself, or during a sign-in one
  * with a link that tries again. Without it, and for other requests, the response is `{ "message": … }` in JSON, during a
- * sign-in with the `url` of the sign-in page, to which the script of Auth.js leads.
+ * sign-in with the `url` of the sign-in page, to which the script of Auth.js leads. A form action of SvelteKit that a script
+ * has called gets `{ "type": "error", "error": { "message": … } }`, which that script expects.
  * @example
  * ```ts
  * const answer = unavailableResponse(error, request)
@@ -32,6 +33,9 @@ export function unavailableResponse(error: SessionUnavailable, request?: Unanswe
   const signIn = request && signInPath(request)
   const message = signIn === undefined ? messages.read : messages.signIn
   const headers = { "cache-control": "no-store", "retry-after": String(error.retryAfterSeconds), vary: "accept" }
+  if (header("x-sveltekit-action") !== undefined) {
+    return Response.json({ type: "error", error: { message } }, { status: 503, headers })
+  }
   if (!header("accept")?.includes("text/html")) {
     const origin = header("origin")
     const url = signIn !== undefined && origin !== undefined ? { url: `${origin}${signIn}?error=Unavailable` } : {}
