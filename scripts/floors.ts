@@ -9,7 +9,10 @@ export const floors: readonly { about: string; folders: readonly string[] }[] = 
     folders: ["config", "import", "doctor", "logging", "tracing", "metrics"],
   },
   { about: "how calls arrive", folders: ["transport", "pipeline"] },
-  { about: "what each method does, one file for each service", folders: ["services", "gateway", "introspection"] },
+  {
+    about: "what each method does, one file for each service",
+    folders: ["services", "gateway", "identity", "introspection"],
+  },
   { about: "a call from its header to its answer", folders: ["rpc"] },
   {
     about: "one mechanism each",

@@ -5,6 +5,7 @@ import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createRemoteJWKSet, jwtVerify } from "jose"
 import { type Application, startApplication } from "./application.js"
 import { type Gateway, kinds } from "./proxies.js"
 import { told, type Visit, visit } from "./visit.js"
@@ -19,6 +20,8 @@ const forged: Visit["headers"] = [
   ["x-auth-email", "root@example.com"],
   ["x-auth-role", "admin"],
   ["x_auth_user_id", "root"],
+  ["x-authwire-identity", "forged"],
+  ["x_authwire_identity", "forged"],
 ]
 
 /** They would lead to another address after the sign-in. */
@@ -164,6 +167,32 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect(await strangerAt("/api/auth/session")).toEqual({})
     expect(told(await ask({ headers: [...known, ...headers] }))).toEqual({ ...who, "x-auth-email": [email] })
     expect(told(await ask({ path: "/public/x", headers: [...headers, ...forged] }))).toMatchObject(who)
+  })
+
+  test("a signed assertion arrives if the route asks for it, and a client's never does", async () => {
+    const args = ["--identity-issuer=https://authwire.example"]
+    const own = await startServer({ databaseUrl: authwire.database.url, keys: false, env, args })
+    later(() => own.stop())
+    const changes: [string, string] =
+      kind.name === "nginx"
+        ? ["proxy=nginx&headers=", "proxy=nginx&identity=jwt&audience=orders&headers="]
+        : [
+            "sign_in: /api/auth/signin, headers:",
+            "sign_in: /api/auth/signin, identity: jwt, audience: orders, headers:",
+          ]
+    const asking = await kind.start({
+      ...{ authwire: own, apiKey: key.text, applicationPort: application.port, changes: [changes] },
+    })
+    later(asking.stop)
+    const { headers, told: who } = await signIn()
+    const all = [...headers, ["x-authwire-identity", "forged"], ["x_authwire_identity", "forged"]] as const
+    const { "x-authwire-identity": identity, ...others } = told(await visit(asking.url, { headers: all }))
+    expect(others).toMatchObject(who)
+    expect(others).not.toHaveProperty("x_authwire_identity")
+    const keys = createRemoteJWKSet(new URL("/.well-known/jwks.json", own.httpUrl))
+    const { payload } = await jwtVerify(identity?.[0] ?? "", keys, { audience: "orders" })
+    expect(payload.sub).toBe(decodeURIComponent(who["x-auth-user-id"][0] as string))
+    expect(told(await visit(asking.url, { path: "/public/x", headers: all }))).not.toHaveProperty("x-authwire-identity")
   })
 
   test("no spelling of a path bypasses the check", async () => {

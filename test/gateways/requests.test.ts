@@ -28,7 +28,7 @@ describe(`on ${target}`, () => {
       const { httpResponse } = await check(server, gateway, request)
       if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
       expect(httpResponse.value.headers.map(({ header }) => header?.value)).toEqual(Object.values(told))
-      expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
+      expect(httpResponse.value.headersToRemove).toEqual(["x-authwire-identity", "x-auth-anything"])
     }
   })
 
@@ -46,7 +46,7 @@ describe(`on ${target}`, () => {
     expect(Object.fromEntries(httpResponse.value.headers.map(({ header }) => [header?.key, header?.value]))).toEqual(
       told,
     )
-    expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
+    expect(httpResponse.value.headersToRemove).toEqual(["x-authwire-identity", "x-auth-anything"])
   })
 
   test("headers that a client may have forged are removed, whether or not they are configured", async () => {
@@ -56,7 +56,8 @@ describe(`on ${target}`, () => {
     const { httpResponse } = await check(server, gateway, request)
     if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
     expect(httpResponse.value.headers).toEqual([])
-    const removed = ["x-auth-email", "x-auth-role", "x-auth-session-id", "x-auth-user-id", "x_auth_user_id"]
+    const own = ["x-auth-session-id", "x-auth-user-id", "x-authwire-identity"]
+    const removed = ["x-auth-email", "x-auth-role", ...own, "x_auth_user_id"]
     expect(httpResponse.value.headersToRemove.toSorted()).toEqual(removed)
   })
 

@@ -5,6 +5,7 @@ import type { Configuration } from "../config/configuration.js"
 import { StartError } from "../errors/start-error.js"
 import { eventFeed } from "../events/feed.js"
 import { monitorDatabase, readinessSwitch } from "../health/readiness.js"
+import { identityKeys } from "../identity/identity-keys.js"
 import { openAudit } from "../logging/audit-log.js"
 import { auditTable } from "../logging/audit-table.js"
 import { accessTokens } from "../provider-tokens/access-tokens.js"
@@ -78,6 +79,16 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, ...clocks })
     // The answer of a provider is stored even if no call waits for it any more.
     stops.push(() => refreshes.stop(graceMs))
+    const { identityIssuer: issuer, signingKeyAge: maxAgeMs } = configuration
+    const identity =
+      issuer === undefined
+        ? undefined
+        : {
+            issuer,
+            now: store.now,
+            keys: await identityKeys({ store: store.signingKeys, log, now: store.now, maxAgeMs }),
+          }
+    stops.push(() => identity?.keys.stop())
     const feed = eventFeed({
       events: store.events,
       clock: store.now,
@@ -98,6 +109,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       instruments,
       secretsOf: secrets.of,
       accessTokens: refreshes,
+      identity,
     })
     const { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
@@ -129,7 +141,9 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       return listener.address
     }
     const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcListener)
-    const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpListener({ ...one, readiness }))
+    const http = await open("--http-addr", configuration.httpAddr, (one) =>
+      openHttpListener({ ...one, readiness, keySet: identity?.keys.keySet }),
+    )
     const read = async () => (await metrics?.text()) ?? ""
     const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>
       openMetricsListener({ ...one, read }),

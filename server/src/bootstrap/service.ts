@@ -52,7 +52,7 @@ import { accountService } from "../services/account.js"
 import { apiKeyService } from "../services/api-key.js"
 import { auditService } from "../services/audit.js"
 import { authenticatorService } from "../services/authenticator.js"
-import { authorizationService } from "../services/authorization.js"
+import { type AuthorizationDeps, authorizationService } from "../services/authorization.js"
 import { eventService } from "../services/event.js"
 import { healthService } from "../services/health.js"
 import { introspectionService } from "../services/introspection.js"
@@ -100,6 +100,7 @@ export interface ServiceOptions {
   /** Returns the secrets that encrypt and decrypt the tokens of a tenant, the newest first. */
   secretsOf: (tenant: string) => readonly string[]
   accessTokens: AccessTokens
+  identity?: AuthorizationDeps["identity"]
 }
 
 /** The most active calls of a pipeline, and the space of its messages beside a call's request, in bytes. */
@@ -131,7 +132,7 @@ export function createService(options: ServiceOptions): Router {
       tokenService({ tokens, secretsOf, secureCookie, longestAge: longestAges(store.sessionPolicies, elapsedTime()) }),
     ),
     register(IntrospectionService, introspectionService(requestSessions)),
-    register(Authorization, authorizationService(requestSessions)),
+    register(Authorization, authorizationService({ ...requestSessions, identity: options.identity })),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
     register(ApiKeyService, apiKeyService(store)),
     register(TenantService, tenantService(store)),

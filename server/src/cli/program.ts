@@ -79,10 +79,16 @@ export async function runProgram(given: readonly string[], { environment, versio
     "doctor",
   )
   const keys = () => import("./commands/keys.js")
-  addGroup("keys", "Create, list or revoke API keys.")
+  addGroup("keys", "Create, list or revoke API keys, or change the key that signs identities.")
   add("keys create", "Create an API key. It is printed only once.", keys, "createKey")
   add("keys list", "List the API keys.", keys, "listKeys")
   add("keys revoke", "Revoke an API key.", keys, "revokeKey", "<ID>")
+  add(
+    "keys rotate-signing",
+    "Make the next key that signs identities for gateways. It signs 20 minutes later, when every verifier knows it.",
+    () => import("./commands/signing-keys.js"),
+    "rotateSigning",
+  )
   const tenants = () => import("./commands/tenants.js")
   addGroup("tenants", "Create, list or delete tenants.")
   add("tenants create", "Create a tenant.", tenants, "createTenant", "<NAME>")

@@ -61,6 +61,12 @@ export const commandOptions = {
     help: "Create the new key without a database: print it and its entry for AUTHWIRE_API_KEYS.",
     commands: ["keys create"],
   },
+  now: {
+    value: boolean(),
+    default: "false",
+    help: "Let the new key sign at once, and delete all others, because one was stolen. Verifiers may reject assertions for some minutes.",
+    commands: ["keys rotate-signing"],
+  },
   from: {
     value: choice(importSources, "ADAPTER"),
     help: "The kind of the source: the database of an Auth.js adapter, another Authwire database, or files of JSON lines.",

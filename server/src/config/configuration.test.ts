@@ -225,6 +225,7 @@ describe("readConfiguration", () => {
     ...(["serve", "import", "export", "cleanup", "rekey", "audit", "console", "tenants delete", "policy set"] as const),
     ...([
       "events tail",
+      "keys rotate-signing",
       "users create",
       "users list",
       "users find",

@@ -9,7 +9,7 @@ export type Command =
   | "import"
   | "export"
   | "doctor"
-  | `keys ${"create" | "list" | "revoke"}`
+  | `keys ${"create" | "list" | "revoke" | "rotate-signing"}`
   | `tenants ${"create" | "list" | "delete"}`
   | "events tail"
   | `users ${"create" | "list" | "find" | "show" | "set" | "disable" | "enable" | "export" | "delete"}`

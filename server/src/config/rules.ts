@@ -102,7 +102,7 @@ function kindOf(parsed: ParsedOptions, name: Name, url: string): DatabaseLocatio
 const minSecretBytes = 32
 
 /** The commands that decrypt or encrypt stored data. */
-const needSecrets: readonly Command[] = ["serve", "rekey", "import", "export", "doctor"]
+const needSecrets: readonly Command[] = ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"]
 
 const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const
 

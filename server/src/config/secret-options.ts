@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { applicationKey, encryptionKeys, staticKeys, text } from "./values.js"
+import { applicationKey, duration, encryptionKeys, issuer, staticKeys, text } from "./values.js"
 
 const authSecret =
   "Encrypts and decrypts tokens: the AUTH_SECRET of the applications, at least 32 bytes. Also needed with sessions in the database, because the tokens of providers and private properties are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set"
@@ -14,7 +14,7 @@ export const secretOptions = {
     value: text(),
     help: `${authSecret}.`,
     helpOf: { serve: `${authSecret}. Required, except with --dev, which keeps a random one in .authwire/secret.` },
-    commands: ["serve", "rekey", "import", "export", "doctor"],
+    commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   authSecret1: {
     flag: false,
@@ -22,7 +22,7 @@ export const secretOptions = {
     orFile: true,
     value: text(),
     help: "A newer secret than AUTH_SECRET, to change it without signing users out: the newest encrypts, all decrypt.",
-    commands: ["serve", "rekey", "import", "export", "doctor"],
+    commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   authSecret2: {
     flag: false,
@@ -30,7 +30,7 @@ export const secretOptions = {
     orFile: true,
     value: text(),
     help: "A newer secret than AUTH_SECRET_1.",
-    commands: ["serve", "rekey", "import", "export", "doctor"],
+    commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   authSecret3: {
     flag: false,
@@ -38,14 +38,14 @@ export const secretOptions = {
     orFile: true,
     value: text(),
     help: "A newer secret than AUTH_SECRET_2.",
-    commands: ["serve", "rekey", "import", "export", "doctor"],
+    commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   encryptionKeys: {
     flag: false,
     orFile: true,
     value: encryptionKeys(),
     help: "Encrypts the tokens of providers and the private properties of users in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its newer variants, the newest first.",
-    commands: ["serve", "rekey", "import", "export", "doctor"],
+    commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   tenantSecretsFile: {
     value: text("FILE"),
@@ -54,6 +54,15 @@ export const secretOptions = {
   providersFile: {
     value: text("FILE"),
     help: 'The token endpoints at which AccountService.GetAccessToken refreshes the tokens of accounts, by tenant and provider: a JSON file, {"default": {"github": {"token_endpoint": "https://…", "client_id": "…", "client_secret_env": "GITHUB_SECRET"}}}. Read again when it changes. See provider-tokens.md.',
+  },
+  identityIssuer: {
+    value: issuer(),
+    help: "The URL of this service in the signed assertions that gateways add with the setting identity=jwt; see gateways.md. GET /.well-known/jwks.json then serves the public keys. Default: none, and no keys are made.",
+  },
+  signingKeyAge: {
+    value: duration("1h", "3650d"),
+    default: "90d",
+    help: "How long a key signs assertions before the next one does. 0: until authwire keys rotate-signing.",
   },
   apiKeys: {
     flag: false,

@@ -66,6 +66,16 @@ export const httpUrl = (placeholder?: string) =>
     placeholder,
   })
 
+/** The URL of this service as an issuer, to which more is appended. Returns it without slashes at its end. */
+export const issuer = () =>
+  matching((text) => {
+    if (!URL.canParse(text)) return false
+    const { protocol, username, password, search, hash } = new URL(text)
+    return /^https?:$/.test(protocol) && [username, password, search, hash].every((part) => part === "")
+  }, "must be a URL that begins with http:// or https://, without a user name, a query and a fragment")
+    .transform((text) => text.replace(/\/+$/, ""))
+    .register(shown, { placeholder: "URL" })
+
 /** The address of a listener; undefined for `off`. */
 export const address = () =>
   read((text): Address | undefined => {

@@ -1,5 +1,5 @@
 import type { RequestSession } from "../introspection/request-session.js"
-import { ownHeaders, type Policy, sessionIdHeader, userIdHeader } from "./policy.js"
+import { identityHeader, ownHeaders, type Policy, sessionIdHeader, userIdHeader } from "./policy.js"
 
 /** A request as a proxy describes it. */
 export interface GatewayRequest extends RequestTarget {
@@ -15,6 +15,8 @@ export type Decision = Allowed | Denied
 /** The proxy forwards the request. */
 interface Allowed {
   readonly kind: "allowed"
+  /** The session with whose user the request is forwarded, if any. */
+  readonly session?: RequestSession | undefined
   /** The headers for the application. Each replaces the header of the same name that the client has sent. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The names of the headers to remove. None of `headers` is among them. */
@@ -42,7 +44,16 @@ export function decide(policy: Policy, request: GatewayRequest, session: Request
   const addHeader = (name: string, value: string | undefined) => value !== undefined && headers.push([name, value])
   addHeader(sessionIdHeader, headerText(session.sessionId))
   for (const { name, property } of policy.headers) addHeader(name, headerText(propertyOf(session, property)))
-  return allowed(policy, request, headers)
+  return { ...allowed(policy, request, headers), session }
+}
+
+/** Adds a signed assertion of the user's identity to a decision. */
+export function withAssertion(decision: Allowed, assertion: string): Allowed {
+  return {
+    ...decision,
+    headers: [...decision.headers, [identityHeader, assertion]],
+    removed: decision.removed.filter((name) => name !== identityHeader),
+  }
 }
 
 function headerText(value: unknown): string | undefined {
@@ -73,7 +84,7 @@ function allowed(policy: Policy, request: GatewayRequest, headers: Allowed["head
 
 // CGI, WSGI, PHP and Rack have the same name for `x_auth_user_id` and `x-auth-user-id`, so an application reads either.
 function isReserved(name: string): boolean {
-  return /^x[-_]auth[-_]/i.test(name)
+  return /^x[-_]auth(wire)?[-_]/i.test(name)
 }
 
 function hasRole({ roles, roleProperties }: Policy, session: RequestSession): boolean {

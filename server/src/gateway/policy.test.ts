@@ -41,6 +41,10 @@ test.each<[Record<string, string>, string]>([
   [{ headers: "x-auth-a=a,x-auth-a=b" }, "headers must be"],
   [{ headers: "x-auth-a\r\nb=a" }, "headers must be"],
   [{ headers: Array.from({ length: 17 }, (_, at) => `x-auth-${at}=a`).join() }, "headers must be"],
+  [{ identity: "jwt" }, "identity and audience need each other"],
+  [{ audience: "orders" }, "identity and audience need each other"],
+  [{ identity: "saml", audience: "orders" }, "identity must be jwt"],
+  [{ identity: "jwt", audience: "" }, "audience must be a text of 1 to 256 bytes"],
   [{ tenant: "another" }, "tenant must be the tenant of the API key"],
   [{ sign_in: `/${"x".repeat(9_000)}` }, "must not be longer than 8192 characters"],
 ])("the settings %j are rejected without their values", (settings, words) => {

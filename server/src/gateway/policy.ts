@@ -17,6 +17,8 @@ export interface Policy {
   readonly session: EverySessionOption
   /** The headers for the application besides the ids of the user and the session. */
   readonly headers: readonly HeaderRule[]
+  /** The backend for which a signed assertion of the user's identity is added; undefined: none is. */
+  readonly audience: string | undefined
 }
 
 /** A header for the application, and the property of the user whose value it has. */
@@ -67,6 +69,9 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
     "the name of a property, 1 to 64 letters, digits or any of _ . : / -",
   )
   if (isOptional && roles.length > 0) throw wrongSetting("roles needs policy to be required")
+  const isSigned = read("identity", oneOf({ jwt: true }), false, "jwt")
+  const audience = read("audience", readText, undefined, "a text of 1 to 256 bytes")
+  if (isSigned !== (audience !== undefined)) throw wrongSetting("identity and audience need each other")
   return {
     isOptional,
     roles,
@@ -88,12 +93,14 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
       [],
       "a list of 1 to 16 x-auth-NAME=PROPERTY separated by commas, each name once and none of x-auth-user-id, x-auth-session-id",
     ),
+    audience,
   }
 }
 
 /** The settings. Those that find the session have the names of the fields of IntrospectRequest. */
 export const settingNames = [
   ...(["tenant", "policy", "roles", "role_property", "sign_in", "preflight", "headers"] as const),
+  ...(["identity", "audience"] as const),
   ...(["cookie_name", "secure_cookie", "salt", "strategy", "with_user", "user_id_claim", "next_auth4"] as const),
 ]
 type Setting = (typeof settingNames)[number]
@@ -154,7 +161,8 @@ function readHeaders(text: string): HeaderRule[] | undefined {
   return rules.length === 0 || rules.length > 16 ? undefined : rules
 }
 
-/** The headers for the id of the user and for the handle of the session. */
+/** The headers for the id of the user, for the handle of the session, and for the signed assertion of both. */
 export const userIdHeader = "x-auth-user-id"
 export const sessionIdHeader = "x-auth-session-id"
-export const ownHeaders: readonly string[] = [userIdHeader, sessionIdHeader]
+export const identityHeader = "x-authwire-identity"
+export const ownHeaders: readonly string[] = [userIdHeader, sessionIdHeader, identityHeader]

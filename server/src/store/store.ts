@@ -35,6 +35,7 @@ import type {
   SessionPatch,
   SessionPolicy,
   SessionPolicyPatch,
+  SigningKey,
   StoredEvent,
   Tenant,
   User,
@@ -120,6 +121,7 @@ export interface Store {
   readonly audit: AuditStore
   readonly caches: CacheStore
   readonly leases: LeaseStore
+  readonly signingKeys: SigningKeyStore
   readonly expired: ExpiredStore
   /**
    * Runs work that writes, and stores its answer. A later call with the same key and an equal request gets that answer,
@@ -527,6 +529,17 @@ export interface LeaseStore {
   acquire(waiter: Waiter, lease: { name: string; holder: string; ms: number }): Promise<boolean>
   /** Releases the lease before it expires, if this holder has it. */
   release(waiter: Waiter, lease: { name: string; holder: string }): Promise<void>
+}
+
+/** The keys that sign who a user is, of all processes. They belong to no tenant. */
+export interface SigningKeyStore {
+  /** Returns all keys, in the order of their numbers. */
+  list(waiter: Waiter): Promise<SigningKey[]>
+  /** Stores a key. Returns false if the number is taken: another process has made that key. */
+  add(waiter: Waiter, key: SigningKey & { privateKey: string }): Promise<boolean>
+  remove(waiter: Waiter, numbers: readonly number[]): Promise<void>
+  /** Seals the keys again that are not sealed with the first key of the store. Returns numbers of keys. */
+  reseal(waiter: Waiter): Promise<{ seen: number; resealed: number; unreadable: number }>
 }
 
 /** The rows of all tenants that are no longer needed. */

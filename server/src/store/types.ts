@@ -418,6 +418,16 @@ export interface Tenant {
   deleted?: Date | undefined
 }
 
+/** A key that signs who a user is. */
+export interface SigningKey {
+  /** One more than that of the key before it. */
+  number: number
+  /** The private key, as a JWK in JSON; undefined if no encryption key of the process opens it. */
+  privateKey: string | undefined
+  /** It signs from this time on, until the next key does. It is published before. */
+  usedFrom: Date
+}
+
 /** A credential of callers: a secret, or the certificate of a client. */
 export interface ApiKey {
   /** The public part of the key. It appears in logs. */

@@ -3,6 +3,8 @@ import type { Store } from "../../../server/src/store/store.js"
 import type { Account, Authenticator, Session, User } from "../../../server/src/store/types.js"
 
 export interface StoreOptions {
+  /** The keys that encrypt and decrypt stored values. Default: those of `encryptionKeys`. */
+  encryptionKeys?: readonly Buffer[]
   /** The time in milliseconds since 1970-01-01T00:00:00Z. */
   clock?: () => number
   /**

@@ -27,6 +27,7 @@ import { sessionContract } from "./sessions/sessions.js"
 import { signOutContract } from "./sessions/sign-outs.js"
 import { signOutOfAllContract } from "./sessions/sign-outs-of-all.js"
 import { tenantSessionContract } from "./sessions/tenant-sessions.js"
+import { signingKeyContract } from "./signing-keys.js"
 import { apiKeyContract } from "./tenants/api-keys.js"
 import { callerContract } from "./tenants/callers.js"
 import { tenantContract } from "./tenants/tenants.js"
@@ -108,6 +109,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("API keys", () => apiKeyContract(context))
     describe("caches", () => cacheContract(context))
     describe("leases", () => leaseContract(context))
+    describe("signing keys", () => signingKeyContract(context))
     describe("expired rows", () => expiredContract(context))
     describe("provisional users", () => provisionalUserContract(context))
     describe("callers", () => callerContract(context))

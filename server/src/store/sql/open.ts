@@ -25,6 +25,7 @@ import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionPolicyStore } from "./sessions/session-policies.js"
 import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
+import { signingKeyStore } from "./signing-keys.js"
 import { tenantPages, tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
@@ -159,6 +160,7 @@ export function sqlStore(
     audit: auditStore(database, tokens),
     caches: cacheStore(database),
     leases: leaseStore(database),
+    signingKeys: signingKeyStore(database, cipher),
     expired: expiredStore(database, { eventsKeepMs, auditKeepMs }),
     now: clock,
     clockOffsetMs: database.clockOffsetMs,

@@ -8,11 +8,12 @@ import type { Database } from "./database.js"
 import type { Cell, Statement } from "./query/statement.js"
 import type { AccountRow, UserRow } from "./schema/rows.js"
 import type { Table } from "./schema/table.js"
+import { signingKeyStore } from "./signing-keys.js"
 import { privateExtra } from "./users/private-extra.js"
 import { alongIndex, type Some } from "./walks/along.js"
 import type { Walk } from "./walks/walks.js"
 
-/** The progress of `rekey`, in numbers of rows: accounts, and users with private properties. */
+/** The progress of `rekey`, in numbers of rows: accounts, users with private properties, and signing keys. */
 export interface RekeyProgress {
   seen: number
   /** Rows that had a value that was sealed with another key than the first one, and were sealed again. */
@@ -143,5 +144,9 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     resealed: (row) => ofAccounts.seal(ofAccounts.open(row, row.tenant), row.tenant),
     changed: sealedColumns,
   })
+  const ofSigning = await signingKeyStore(database, cipher).reseal({})
+  progress.seen += ofSigning.seen
+  progress.resealed += ofSigning.resealed
+  progress.unreadable += ofSigning.unreadable
   return progress
 }

@@ -20,12 +20,13 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
 
 /**
  * Opens the HTTP listener: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, with the probes `GET
- * /healthz` (the process is alive) and `GET /readyz` (it can serve calls). Rejects as `listen` does.
+ * /healthz` (the process is alive) and `GET /readyz` (it can serve calls), and the public keys of assertions at `GET
+ * /.well-known/jwks.json`. Rejects as `listen` does.
  *
  * Pages of other origins cannot call it: there are no CORS headers, and a preflight request is rejected.
  */
 export async function openHttpListener(
-  options: ListenerOptions & { readiness: Readiness } & Pick<ConnectHandlerOptions, "registry">,
+  options: ListenerOptions & PageOptions & Pick<ConnectHandlerOptions, "registry">,
 ): Promise<Listener> {
   const { router, maxMessageBytes, handshakeTimeoutMs, idleTimeoutMs } = options
   const connections = new WeakMap<object, Connection>()
@@ -40,7 +41,7 @@ export async function openHttpListener(
     openMethods: options.openMethods,
     loopbackNames: options.loopbackNames,
     log: options.log,
-    otherwise: probes(options.readiness),
+    otherwise: pages(options),
     connectionOf: (request) =>
       connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??
       // The connection was closed, so no client receives the answer.
@@ -142,14 +143,26 @@ function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "http/
   socket.on("readable", read)
 }
 
-function probes(readiness: Readiness) {
-  return (request: { url?: string | undefined; method?: string | undefined }, response: ProbeResponse): boolean => {
+interface PageOptions {
+  readiness: Readiness
+  /** Returns the public keys of assertions as a JWK Set; undefined if the service signs none. */
+  keySet?: (() => string) | undefined
+}
+
+/** Verifiers and proxies may keep the keys for five minutes. A new key is published longer before it signs. */
+const keySetHeaders = { "content-type": "application/json", "cache-control": "public, max-age=300" }
+
+function pages({ readiness, keySet }: PageOptions) {
+  return (request: { url?: string | undefined; method?: string | undefined }, response: PageResponse): boolean => {
     const path = request.url?.split("?", 1)[0]
     const isGet = request.method === "GET" || request.method === "HEAD"
     if (path === "/healthz" && isGet) answer(response, 200, "ok")
     else if (path === "/readyz" && isGet) {
       const { ready, detail } = readiness
       answer(response, ready ? 200 : 503, (ready ? "ready" : "not ready") + (detail === undefined ? "" : `\n${detail}`))
+    } else if (path === "/.well-known/jwks.json" && isGet && keySet !== undefined) {
+      response.writeHead(200, keySetHeaders)
+      response.end(keySet())
     } else {
       answer(response, 404, "not found")
       return false
@@ -158,12 +171,12 @@ function probes(readiness: Readiness) {
   }
 }
 
-interface ProbeResponse {
+interface PageResponse {
   writeHead(status: number, headers: Record<string, string>): unknown
   end(body: string): unknown
 }
 
-function answer(response: ProbeResponse, status: number, body: string): void {
+function answer(response: PageResponse, status: number, body: string): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8" })
   response.end(`${body}\n`)
 }

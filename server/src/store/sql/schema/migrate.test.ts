@@ -19,7 +19,8 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
   .sort()
 const tables = [
   ...["accounts", "api_keys", "audit_entries", "authenticators", "caches", "event_head", "events"],
-  ...["idempotency_keys", "leases", "session_policies", "sessions", "tenants", "users", "verification_tokens"],
+  ...["idempotency_keys", "leases", "session_policies", "sessions", "signing_keys", "tenants", "users"],
+  "verification_tokens",
 ]
 
 const pendingMigrations = async (database: Database) =>

@@ -83,6 +83,16 @@ export interface LeaseRow {
   until: Date
 }
 
+/** A row of `signing_keys`: a key that signs who a user is. */
+export interface SigningKeyRow {
+  /** One more than that of the key before it. */
+  number: number
+  /** The private key as a JWK, sealed. */
+  privateKey: string
+  /** It signs from this time on, until the next key does. */
+  usedFrom: Date
+}
+
 /** A row of `authenticators`. */
 export interface AuthenticatorRow extends Authenticator, Timed, Owned {}
 

@@ -2,7 +2,16 @@ import { EntitySchema } from "typeorm"
 import { isObject } from "../../../util/json.js"
 import type { Tenant } from "../../types.js"
 import { type ColumnTypes, tenantColumn } from "./column-types.js"
-import type { ApiKeyRow, AuditRow, EventHeadRow, EventRow, IdempotencyKeyRow, LeaseRow, ReportRow } from "./rows.js"
+import type {
+  ApiKeyRow,
+  AuditRow,
+  EventHeadRow,
+  EventRow,
+  IdempotencyKeyRow,
+  LeaseRow,
+  ReportRow,
+  SigningKeyRow,
+} from "./rows.js"
 
 /** Declares the tables of the service itself: what it keeps of calls and processes, and the tenants with their keys. */
 export function serviceEntities(types: ColumnTypes) {
@@ -122,6 +131,16 @@ export function serviceEntities(types: ColumnTypes) {
           referencedColumnNames: ["name"],
         },
       ],
+    }),
+
+    signingKeys: new EntitySchema<SigningKeyRow>({
+      name: "SigningKey",
+      tableName: "signing_keys",
+      columns: {
+        number: { name: "number", primary: true, ...whole() },
+        privateKey: { name: "private_key", ...longText() },
+        usedFrom: { name: "used_from", ...time() },
+      },
     }),
 
     leases: new EntitySchema<LeaseRow>({

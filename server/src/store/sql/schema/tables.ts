@@ -17,6 +17,7 @@ import {
   refreshColumns,
   type SessionPolicyRow,
   type SessionRow,
+  type SigningKeyRow,
   type UserRow,
   type VerificationTokenRow,
 } from "./rows.js"
@@ -51,6 +52,7 @@ export function tables(
     caches: table<ReportRow, "tenant" | "process">(entities.caches),
     tenants: table<Tenant, "name">(entities.tenants),
     apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
+    signingKeys: table<SigningKeyRow, "number">(entities.signingKeys),
     leases: table<LeaseRow, "name">(entities.leases),
   }
 }

@@ -139,6 +139,8 @@ function tablesOf(types: ColumnTypes) {
       indexes: { idempotency_keys_created: ["created"] },
     },
 
+    signing_keys: { columns: { number: whole, private_key: longText, used_from: time }, key: ["number"] },
+
     leases: { columns: { name: key(63), holder: key(63), until: time }, key: ["name"] },
 
     events: {
