@@ -219,6 +219,7 @@ export function createService(options: ServiceOptions): Router {
     ],
     maxDeadlineMs: configuration.maxDeadlineMs,
     pauseAfter,
+    turn: store.turn,
     // Only Authwire's own methods are limited, so that the service can be monitored under any load.
     limitOf(method) {
       if (!isOwnMethod(method)) return undefined

@@ -15,7 +15,7 @@ let router: Router | undefined
 afterEach(() => router?.drain(0))
 
 /** The listUsers and getUser of a service in which every answer is a user, or a page of users. */
-function setUp(limit: ConcurrencyLimit) {
+function setUp(limit: ConcurrencyLimit, turn?: () => Promise<void>) {
   const names = UserService.methods.map(({ localName }) => localName)
   const answers = { listUsers: async () => page, getUser: async () => ({ user: page.users[0] }) }
   const none = Object.fromEntries(names.map((name) => [name, async () => ({})]))
@@ -27,6 +27,7 @@ function setUp(limit: ConcurrencyLimit) {
     maxDeadlineMs: 60_000,
     limitOf: () => limit,
     pauseAfter: async () => {},
+    ...(turn && { turn }),
   })
   const methods = router.services[0]?.methods ?? []
   const called = (name: string) => {
@@ -67,6 +68,36 @@ test("S-22: other callbacks run between the items of a page, whose encoding is t
   expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
   expect(fromBinary(ListUsersResponseSchema, encoded)).toEqual(page)
 })
+
+const unlimited: ConcurrencyLimit = {
+  rejects: () => false,
+  enter: () => undefined,
+  leave() {},
+  load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
+}
+
+test.each(["bytes", "message"] as const)(
+  "S-22: large answers, as %s, are encoded in turns, also if they have one item each",
+  async (kind) => {
+    let time = 0
+    // Each piece takes a turn of the event loop.
+    const calls = setUp(
+      unlimited,
+      turnLimit(5, () => (time += 10)),
+    )
+    await calls[kind]("getUser")
+    let turns = 0
+    let isOver = false
+    const count = () => {
+      turns++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const ends = await Promise.all([1, 2, 3, 4].map(() => calls[kind]("getUser").then(() => turns)))
+    isOver = true
+    expect(new Set(ends).size).toBe(4)
+  },
+)
 
 test.each(["bytes", "message"] as const)(
   "S-22: a call takes of the limit what the answers before had, as %s, and gives it back",

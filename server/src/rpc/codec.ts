@@ -13,8 +13,6 @@ export interface Codec {
   encode(answer: Message): Uint8Array
   /** Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns. */
   encodeInTurns(answer: Message): Uint8Array | Promise<Uint8Array>
-  /** Waits with an answer that has several items until there is time to encode it. */
-  inTurn(answer: Message): Message | Promise<Message>
 }
 
 /** @param turn Awaited before each piece of work; see turnLimit. */
@@ -47,7 +45,6 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
     },
     encode: (answer) => toBinary(output, answer),
     encodeInTurns: (answer) => (hasSeveral(answer) ? inParts(answer) : toBinary(output, answer)),
-    inTurn: (answer) => (hasSeveral(answer) ? turn().then(() => answer) : answer),
   }
 }
 

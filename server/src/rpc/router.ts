@@ -59,6 +59,8 @@ interface RouterOptions {
   limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
   /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
+  /** Awaited before each large piece of work on an answer. Default: a turnLimit of the router's own. */
+  turn?: () => Promise<void>
 }
 
 /** What a service needs to carry the calls of other services. */
@@ -82,9 +84,8 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Creates the router that all listeners share. */
 export function createRouter(options: RouterOptions): Router {
-  const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
+  const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnLimit(longestTurnMs) } = options
   const interceptors = [access, ...options.interceptors]
-  const turn = turnLimit(longestTurnMs)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
@@ -107,6 +108,7 @@ export function createRouter(options: RouterOptions): Router {
         unary,
         limit,
         costs: callCosts(codec.hasItems ? bytesOfPage : 0),
+        turn,
         clock: observer.clock,
         ended: observer.recorderOf(method),
         pauseAfter,
@@ -116,7 +118,7 @@ export function createRouter(options: RouterOptions): Router {
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
         begin: (one) => active.begin(method, one, isPipeline),
-        unary: runUnary<Message, Message>(parts, { decode: unchanged, encode: codec.inTurn, bytesOf: sizeOfPart }),
+        unary: runUnary<Message, Message>(parts, { decode: unchanged, encode: unchanged, bytesOf: sizeOfPart }),
         unaryBytes: runUnary(parts, {
           decode: codec.decode,
           encode: codec.encodeInTurns,

@@ -19,6 +19,8 @@ export interface Parts {
   /** The limit of active calls; undefined if there is none. */
   limit: ConcurrencyLimit | undefined
   costs: CallCosts
+  /** Awaited before the answer is encoded of a call that costs more than others. */
+  turn: () => Promise<void>
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
@@ -54,7 +56,7 @@ export function admission(admissions: readonly Admission[]): Parts["admit"] {
  * limit, and takes one again with the request.
  */
 export function runUnary<I, O>(
-  { admit, unary, limit, costs, clock, ended, pauseAfter }: Parts,
+  { admit, unary, limit, costs, turn, clock, ended, pauseAfter }: Parts,
   { decode, encode, bytesOf }: Coding<I, O>,
 ): (read: Read<I>, call: Call) => Promise<O> {
   return async (read, call) => {
@@ -89,6 +91,7 @@ export function runUnary<I, O>(
       // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and its
       // transaction ends by itself.
       const answer = await orAborted(unary(request, call), call.signal)
+      if (call.cost > 1) await turn()
       const encoding = encode(answer)
       const encoded = encoding instanceof Promise ? await orAborted<O>(encoding, call.signal) : encoding
       costs.answered(call.owner, bytesOf(encoded))

@@ -153,6 +153,11 @@ export interface Store {
   now(): number
   /** Returns how far this process's clock is ahead of the database's, in milliseconds. Negative: it is behind. */
   clockOffsetMs(): number
+  /**
+   * Awaited before each large piece of work on what was read. Pieces in the store and beyond share the turns of the event loop, see
+   * turnLimit.
+   */
+  turn(): Promise<void>
   /** Closes all connections. Active work fails. May be called more than once. */
   close(): Promise<void>
 }

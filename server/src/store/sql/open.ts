@@ -165,6 +165,7 @@ export function sqlStore(
     now: clock,
     clockOffsetMs: database.clockOffsetMs,
     ping: database.ping,
+    turn: database.turn,
     close: database.close,
   }
 }

@@ -10,7 +10,8 @@ import { encryptionKeys, newSession } from "@authwire/test-support/store-contrac
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Store } from "../../store.js"
 import { bulk, newestSessions } from "../index.js"
-import { examinedAtOnce, rowsPerStatement } from "../walks/list.js"
+import { examinedAtOnce } from "../walks/list.js"
+import { rowsPerStatement } from "../walks/rows-at-once.js"
 
 describe.each(databaseTargets())("plans of the lists and revocations of sessions on %s", (target) => {
   const many = { tenant: "many" }

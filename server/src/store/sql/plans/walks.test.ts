@@ -13,7 +13,8 @@ import type { Page, PageRequest } from "../../types.js"
 import { newestSessions } from "../index.js"
 import { along } from "../walks/along.js"
 import { countedAtOnce } from "../walks/count.js"
-import { examinedAtOnce, rowsPerStatement } from "../walks/list.js"
+import { examinedAtOnce } from "../walks/list.js"
+import { rowsPerStatement } from "../walks/rows-at-once.js"
 import { type AnyWalk, walks } from "../walks/walks.js"
 
 /** The rows of each table, of each of two tenants. */

@@ -11,8 +11,9 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { tenantNotFound } from "../schema/present-tenants.js"
 import type { UserRow } from "../schema/rows.js"
-import { maxPageBytes, rowsPerStatement } from "../walks/list.js"
+import { maxPageBytes } from "../walks/list.js"
 import type { PageTokens } from "../walks/page-tokens.js"
+import { largeRows, largeRowsPerStatement, rowsPerStatement } from "../walks/rows-at-once.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { emailKey, nameKey } from "./text-keys.js"
@@ -47,6 +48,7 @@ export function userStore(
     row.emailKey === undefined ? [] : [`users_email_key ${textOf(userByEmail.cells(row))}`]
   const from = () => users.selectFrom("u")
   const byId = sharedLookup(database, { from, columns, alias: "u", key: ["id"] })
+  const large = largeRows()
   const sizeById = sharedLookup(database, { from, columns: users.bytes("u"), alias: "u", key: ["id"] })
   const columnsOfHolder = `${columns}, u.provisionalUntil`
   const byEmail = sharedLookup(database, { from, columns: columnsOfHolder, alias: "u", key: ["emailKey"] })
@@ -124,7 +126,8 @@ export function userStore(
       const found: (User | null)[] = []
       let bytes = 0
       while (found.length < ids.length) {
-        const some = ids.slice(found.length, found.length + rowsPerStatement).map((id) => [users.cell("id", id)])
+        const most = large.has(caller.tenant) ? largeRowsPerStatement : rowsPerStatement
+        const some = ids.slice(found.length, found.length + most).map((id) => [users.cell("id", id)])
         const fitting: Cell[][] = []
         for (const size of await Promise.all(some.map((key) => sizeById(caller, key)))) {
           bytes += Number(size?.[0] ?? 0)
@@ -135,7 +138,9 @@ export function userStore(
           await database.turn()
           found.push(first(cells))
         }
-        if (fitting.length < some.length) break
+        const isFull = fitting.length < some.length
+        large.found(caller.tenant, found.length, isFull)
+        if (isFull) break
       }
       return found
     },

@@ -4,10 +4,8 @@ import type { Cell, Statement } from "../query/statement.js"
 import type { Table } from "../schema/table.js"
 import { type AlongOptions, along, type Reach, type Some } from "./along.js"
 import type { PageTokens } from "./page-tokens.js"
+import { largeRows, largeRowsPerStatement, rowsPerStatement } from "./rows-at-once.js"
 import type { RowIn, TableName, WalkOf } from "./walks.js"
-
-/** The most rows whose sizes, or which, one statement of a list reads: two statements find that a page is full. */
-export const rowsPerStatement = 51
 
 /** The most bytes that the rows of a page may take. The message is then smaller than the default limit of gRPC clients. */
 export const maxPageBytes = 512 * 1024
@@ -44,7 +42,7 @@ interface ListOptions<Name extends TableName, Values>
 /** A call of a list. */
 export interface ListCall<Item, Row, Values> {
   tokens: PageTokens
-  /** What the page tokens are bound to; see PageTokens. */
+  /** What the page tokens are bound to; see PageTokens. The second one is the tenant. */
   name: readonly string[]
   /** The position before all entries. No id is empty. */
   first: Some<Row>
@@ -76,11 +74,15 @@ export function listAlong<Name extends TableName, More = unknown>(
     parameters: filter?.parameters ?? {},
     limit: rowsPerStatement,
   }
-  const sizesOfFollowing = along<Name, More>(database, walk, {
-    ...following,
-    select: `${read.bytes(readAs)}, ${position}`,
-    to: filter === undefined ? to : place,
-  })
+  const sizesOf = (limit: number) =>
+    along<Name, More>(database, walk, {
+      ...following,
+      select: `${read.bytes(readAs)}, ${position}`,
+      to: filter === undefined ? to : place,
+      limit,
+    })
+  const [sizesOfFollowing, sizesOfLarge] = [sizesOf(rowsPerStatement), sizesOf(largeRowsPerStatement)]
+  const large = largeRows()
   const followingUntil = along<Name, More>(database, walk, {
     ...following,
     select: `${options.select}, ${position}`,
@@ -100,6 +102,7 @@ export function listAlong<Name extends TableName, More = unknown>(
 
   return async <Item>(page: PageRequest, call: ListCall<Item, Row, Values>): Promise<Page<Item>> => {
     const { tokens, name, values, itemOf, reads, scans = reads } = call
+    const tenant = name[1] ?? ""
     const most = Math.min(page.size, maxPageItems)
     const items: Item[] = []
     let [entries, bytes] = [0, 0]
@@ -110,7 +113,9 @@ export function listAlong<Name extends TableName, More = unknown>(
       const end = found && positionIn(found)
       const sql = end === undefined ? reads : scans
       for (let isRead = false; !isRead; ) {
-        const sizes = await sql.read(sizesOfFollowing, { ...values, after, ...(end && { to: end }) })
+        const isLarge = large.has(tenant)
+        const reach = { ...values, after, ...(end && { to: end }) }
+        const sizes = await sql.read(isLarge ? sizesOfLarge : sizesOfFollowing, reach)
         let to: Some<Row> | undefined
         let isFull = false
         for (const size of sizes) {
@@ -131,8 +136,9 @@ export function listAlong<Name extends TableName, More = unknown>(
         }
         const isWhole = rows.length < rowsPerStatement
         if (isWhole && to !== undefined) after = to
+        large.found(tenant, entries, isFull && bytes > maxPageBytes)
         if (isFull) return more()
-        isRead = isWhole && sizes.length < rowsPerStatement
+        isRead = isWhole && sizes.length < (isLarge ? largeRowsPerStatement : rowsPerStatement)
       }
       if (end === undefined) return { items }
       after = end

@@ -16,18 +16,19 @@ import type { Database, Reads } from "../database.js"
 import { openDatabase, sqlStore } from "../index.js"
 import { bytesOf } from "../query/statement.js"
 import { maxPageBytes } from "./list.js"
+import { largeRowsPerStatement } from "./rows-at-once.js"
 
 const caller = { tenant: "large" }
 /** Twice as much as a page. */
 const rowBytes = 1024 * 1024
-const ids = range(3).map((n) => `u${n}`)
+const ids = range(largeRowsPerStatement + 2).map((n) => `u${n}`)
 
 describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
   let tables: TestDatabase
   let database: Database
   let store: Store
-  /** The bytes that the store has read. */
-  let read = 0
+  /** The bytes that the store has read, and the most rows that one statement found. */
+  let [read, most] = [0, 0]
 
   beforeAll(async () => {
     tables = await createStoreDatabase(target, { tenants: ["large"] })
@@ -36,6 +37,7 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
       async read(statement, values) {
         const rows = await original(statement, values)
         for (const row of rows) read += bytesOf(row)
+        most = Math.max(most, rows.length)
         return rows
       },
     })
@@ -103,5 +105,9 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
     expect(pages.flat().length).toBeGreaterThanOrEqual(ids.length)
     expect(Math.max(...reads)).toBeGreaterThan(rowBytes)
     expect(Math.max(...reads)).toBeLessThan(maxPageBytes + rowBytes)
+    // A server may read a text to know its size, so few sizes are read once the rows are known to be large.
+    most = 0
+    await list({ size: 100 })
+    expect(most).toBeLessThanOrEqual(largeRowsPerStatement)
   })
 })
