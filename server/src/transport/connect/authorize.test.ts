@@ -1,6 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect"
+import { Code } from "@connectrpc/connect"
 import { expect, test } from "@jest/globals"
-import { Failure } from "../../errors/failure.js"
+import { Failure, toFailure } from "../../errors/failure.js"
 import { failedAnswer, proxyHeader, readAuthorizeRequest } from "./authorize.js"
 
 test("of the headers of a request, only the key and the id of the proxy become headers of the call", () => {
@@ -75,10 +75,10 @@ test("settings that are unknown, repeated, or miss the kind of the proxy are kep
 
 test("an error never sends users to the sign-in page", () => {
   const codes = Object.values(Code).filter((code) => typeof code === "number")
-  for (const code of codes) expect([500, 503]).toContain(failedAnswer(new ConnectError("no", code)).status)
-  expect(failedAnswer(new Error("a secret"))).toMatchObject({
+  for (const code of codes) expect([500, 503]).toContain(failedAnswer(new Failure("INTERNAL", { code }), "").status)
+  expect(failedAnswer(toFailure(new Error("a secret")), "")).toMatchObject({
     status: 500,
     body: expect.not.stringContaining("secret"),
   })
-  expect(failedAnswer(new ConnectError("later", Code.Unavailable)).status).toBe(503)
+  expect(failedAnswer(new Failure("SHUTTING_DOWN"), "").status).toBe(503)
 })

@@ -5,9 +5,10 @@ import {
   type HeaderValueOption,
 } from "@authwire/proto/envoy"
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import { Code, ConnectError } from "@connectrpc/connect"
+import { Code } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
 import type { Failure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
 import { wrongSetting } from "../../gateway/policy.js"
 import { queryOf } from "../../util/utf8.js"
 import { firstOf } from "../listener/content-type.js"
@@ -129,8 +130,8 @@ export function toAnswer({ httpResponse }: CheckResponse, { redirectsByHeader }:
  * would then send every user to the sign-in page. It is 503 if a retry may succeed soon, and 500 if the proxy or the
  * service is misconfigured.
  */
-export function failedAnswer(thrown: unknown): AuthorizeAnswer {
-  const error = thrown instanceof ConnectError ? thrown : new ConnectError("internal error", Code.Internal)
+export function failedAnswer(failure: Failure, requestId: string): AuthorizeAnswer {
+  const error = connectErrorOf(failure, requestId)
   return {
     status: retryable.has(error.code) ? 503 : 500,
     headers: { "content-type": "application/json" },

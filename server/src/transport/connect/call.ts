@@ -10,7 +10,7 @@ import type { UnparsedJson } from "./json-faults.js"
 /** How Connect's handler reaches a call, which begins with its header. Its request is read once it is admitted. */
 export interface HttpCall {
   readonly call: Call
-  /** Resolves when the request may be read. Rejects with Connect's error if the call is rejected. */
+  /** Resolves when the request may be read. Rejects with a Failure if the call is rejected. */
   readonly admitted: Promise<void>
   /** Fails the call because its request cannot be read. */
   fail(failure: Failure): void
@@ -19,11 +19,12 @@ export interface HttpCall {
 }
 
 export interface HttpUnaryCall extends HttpCall {
-  /** Passes the request to the method and returns its answer. */
+  /** Passes the request to the method and returns its answer. Rejects with a Failure. */
   answer(request: Message): Promise<Message>
 }
 
 export interface HttpStreamCall extends HttpCall {
+  /** Passes the requests to the method and returns its answers. Throws Connect's error. */
   answers(requests: AsyncIterable<Message>): AsyncIterable<Message>
 }
 
@@ -43,7 +44,7 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
       return message
     } catch (error) {
       outcome = "failed"
-      throw connectErrorOf(toFailure(error), call.requestId)
+      throw error
     } finally {
       call.end()
     }
@@ -101,7 +102,7 @@ export function beginStream(
   first.then(
     () => admitted.resolve(),
     (error: unknown) => {
-      admitted.reject(connectErrorOf(toFailure(error), call.requestId))
+      admitted.reject(error)
       end()
     },
   )

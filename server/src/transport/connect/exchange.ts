@@ -40,6 +40,13 @@ export class HttpExchange {
     return firstOf(this.request.headers[name])
   }
 
+  /** Whether host and path are a URL. They are not with `Host: [`, or without a host in HTTP/1.0. */
+  get namesHost(): boolean {
+    const { request } = this
+    const host = "authority" in request ? request.authority : request.headers.host
+    return host !== undefined && URL.canParse(request.url ?? "", `http://${host}`)
+  }
+
   /** The size of the header in bytes, with 32 bytes of overhead for each field (RFC 9113, section 10.5.1). */
   get headerBytes(): number {
     return this.request.rawHeaders.reduce((bytes, text) => bytes + text.length + 16, this.request.url?.length ?? 0)

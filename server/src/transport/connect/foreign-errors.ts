@@ -18,8 +18,8 @@ import { prefixBytes, withPrefix } from "../listener/prefix.js"
 import type { UnparsedJson } from "./json-faults.js"
 import { tooManyParts } from "./json-text.js"
 
-/** Called for every call that Connect ends by itself. `failure` is what the caller gets instead, if it is told something else. */
-export type OnForeignError = (code: Code, failure?: Failure) => void
+/** Called for every call that Connect ends by itself, with what the caller gets instead. */
+export type OnForeignError = (failure: Failure) => void
 
 /**
  * What a method has returned. If it has failed, the answer has its error. If it has answered, an error of Connect is about
@@ -50,8 +50,9 @@ export function withoutForeignErrors(
     if (error === undefined || error.details.length > 0 || outcome() === "failed") return undefined
     const isOfAnswer = outcome() === "answered" && ofConversion.includes(error.code)
     const failure = isOfAnswer ? new Failure("INTERNAL", { cause: error }) : asUnreadable(error, method, unparsed)
-    onForeignError(failure?.code ?? error.code, failure)
-    return failure && connectErrorOf(failure, requestId)
+    if (failure === undefined) return undefined
+    onForeignError(failure)
+    return connectErrorOf(failure, requestId)
   }
   const type = response.header?.get("content-type") ?? ""
   const { trailer, body } = response

@@ -1,28 +1,21 @@
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import type { Registry } from "@bufbuild/protobuf"
-import {
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  type ContextValues,
-  createConnectRouter,
-  createContextValues,
-} from "@connectrpc/connect"
+import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
-import { Failure } from "../../errors/failure.js"
+import { Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
-import { type Call, requestIdOf } from "../../rpc/call.js"
+import { type Call, type CallOptions, requestIdOf } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import { RequestBody } from "../limits/request-body.js"
-import { usageOf } from "../limits/request-usage.js"
+import { type RequestUsage, usageOf } from "../limits/request-usage.js"
 import { acceptedEncoding, isOfConnect, mediaType, typesOverHttp } from "../listener/content-type.js"
 import type { ListenerOptions } from "../listener/listener.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
-import { clampTimeouts } from "../listener/timeout.js"
+import { clampTimeouts, connectTimeout, grpcTimeout } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
 import {
   type AuthorizeAnswer,
@@ -32,16 +25,17 @@ import {
   readAuthorizeRequest,
   toAnswer,
 } from "./authorize.js"
-import { beginUnary, type HttpUnaryCall } from "./call.js"
+import { beginStream, beginUnary, type HttpUnaryCall } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { UnparsedJson } from "./json-faults.js"
 import { jsonText } from "./json-text.js"
-import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
+import { rejectionOf, writeRejection } from "./rejection.js"
+import { callOptions, follow, type HttpRequest, requestKey, route } from "./routes.js"
 import { WholeMessages } from "./whole-messages.js"
 
 const json = { "content-type": "application/json" }
-const typesOfUnaryConnect = ["application/json", "application/proto"]
+const isUnaryConnect = (type: string) => type === "application/json" || type === "application/proto"
 /** What Connect says of a request that ends within a message. */
 const incompleteEnvelope = "protocol error: incomplete envelope"
 const plainText = { "content-type": "text/plain; charset=utf-8" }
@@ -68,14 +62,14 @@ export interface ConnectHandler {
 
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
-  const { router, openMethods, maxMessageBytes } = options
+  const { router, openMethods, maxMessageBytes, log } = options
   // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
   const jsonOptions = {
     ignoreUnknownFields: false,
     textDecoder: jsonText,
     ...(options.registry && { registry: options.registry }),
   }
-  const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, requestGate, jsonOptions })
+  const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, jsonOptions })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)
@@ -124,6 +118,10 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const types = typesOverHttp(found.method.desc)
     const type = mediaType(exchange.header("content-type"))
     if (type !== undefined && types.includes(type)) {
+      // A client that waits for an answer while it sends would wait for ever.
+      if (found.method.desc.methodKind === "bidi_streaming" && request.httpVersionMajor === 1)
+        return exchange.reject(505, { connection: "close", "content-length": "0" })
+      if (!exchange.namesHost) return exchange.reject(400, plainText, "the request names no host\n")
       request.headers["content-type"] = type
       return serve(found.handler, found.method, exchange)
     }
@@ -157,7 +155,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     })
     follow(begun, exchange)
     answerCheck(begun, exchange)
-      .catch(failedAnswer)
+      .catch((error: unknown) => failedAnswer(toFailure(error), requestId))
       .then(({ status, headers, body }) => {
         const bytes = Buffer.byteLength(body)
         if (!usage.answers(bytes + JSON.stringify(headers).length)) return exchange.cut()
@@ -169,49 +167,74 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   }
 
   function serve(handler: Handler, method: Method, exchange: HttpExchange): void {
-    const { request, response, connection } = exchange
+    const { request, response, closing } = exchange
     const requestId = requestIdOf(exchange.header("x-request-id"))
     request.headers["x-request-id"] = requestId
     clampTimeouts(request.headers)
-    const contextValues = createContextValues()
-    const asked = read(exchange, contextValues)
-    if (asked === undefined) {
-      exchange.reject(400, plainText, "the request names no host\n")
-      return
-    }
-    const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
     const type = request.headers["content-type"] ?? ""
-    const hasPrefixes = !typesOfUnaryConnect.includes(type)
-    const unparsed = type.endsWith("json") ? new UnparsedJson(hasPrefixes) : undefined
-    const state: HttpRequest = { method, exchange, openMethods, rejection, usage, unparsed }
-    contextValues.set(requestKey, state)
-    let isTooLarge = false
-    const body = new RequestBody("stream" in request ? request.stream : request, usage)
-    // Connect would allocate the length that this header announces. Node checks it.
-    if (Number(asked.header.get("content-length")) <= maxMessageBytes) asked.header.delete("content-length")
-    const whole = hasPrefixes ? new WholeMessages(maxMessageBytes) : undefined
-    handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed, whole) })
-      .then((answer) => {
-        const foreign = { method: method.desc, requestId, unparsed, outcome: () => state.call?.outcome }
-        const own = withoutForeignErrors(answer, foreign, (code, failure) => {
-          if (state.call === undefined) {
-            connection.countUnauthenticated()
-            router.rejected(method.desc, "http", requestId, code)
-          } else if (failure !== undefined) {
-            if (failure.reason === "INTERNAL")
-              options.log.error({ err: failure.cause, request_id: requestId }, "an answer cannot be encoded")
-            state.call.fail(failure)
-            isTooLarge = failure.code === Code.ResourceExhausted
-          }
-        })
-        own.header?.set(...acceptedEncoding(type))
-        const isUnary = method.desc.methodKind === "unary"
-        // A stream of requests may have no end.
-        return writeAnswer(own, response, usage, isUnary, () => (isUnary && isTooLarge ? body.readAway() : undefined))
-      })
+    const unparsed = type.endsWith("json") ? new UnparsedJson(!isUnaryConnect(type)) : undefined
+    const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
+    const ofHeader: CallOptions = {
+      ...callOptions(exchange, method, rejection),
+      timeoutMs: (isOfConnect(type) ? connectTimeout : grpcTimeout)(request.headers),
+      header: (name) => exchange.header(name),
+    }
+    const onRequest = (isFirst: boolean) => {
+      usage.read()
+      unparsed?.read()
+      const tooMany = !method.isOpen || isFirst ? undefined : openMethods.request(method.desc, exchange.connection)
+      if (tooMany !== undefined) throw tooMany
+    }
+    const begun =
+      method.desc.methodKind === "unary"
+        ? beginUnary(method, ofHeader)
+        : beginStream(method, ofHeader, unparsed, onRequest)
+    follow(begun, exchange)
+    begun.admitted
+      .then(
+        () => {
+          if (!method.isOpen) markAdmitted(closing)
+          return answerByConnect(handler, method, exchange, { begun, unparsed, usage })
+        },
+        (failure: Failure) => writeRejection(response, usage, rejectionOf(type, failure, requestId)),
+      )
       // The client has disconnected or does not read, so it cannot receive an answer.
       .catch(() => response.destroy())
-      .finally(() => body.discard())
+  }
+
+  async function answerByConnect(
+    handler: Handler,
+    method: Method,
+    exchange: HttpExchange,
+    { begun, unparsed, usage }: HttpRequest & { usage: RequestUsage },
+  ): Promise<void> {
+    const { request, response } = exchange
+    const contextValues = createContextValues().set(requestKey, { begun, unparsed })
+    // The body is read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
+    const asked = universalRequestFromNodeRequest(request, response, null, contextValues)
+    // Connect would allocate the length that this header announces. Node checks it.
+    if (Number(asked.header.get("content-length")) <= maxMessageBytes) asked.header.delete("content-length")
+    const type = request.headers["content-type"] ?? ""
+    const whole = isUnaryConnect(type) ? undefined : new WholeMessages(maxMessageBytes)
+    const body = new RequestBody("stream" in request ? request.stream : request, usage)
+    let isTooLarge = false
+    try {
+      const answer = await handler({ ...asked, body: arriving(body, begun.call, unparsed, whole) })
+      const { requestId } = begun.call
+      const foreign = { method: method.desc, requestId, unparsed, outcome: () => begun.outcome }
+      const own = withoutForeignErrors(answer, foreign, (failure) => {
+        if (failure.reason === "INTERNAL")
+          log.error({ err: failure.cause, request_id: requestId }, "an answer cannot be encoded")
+        begun.fail(failure)
+        isTooLarge = failure.code === Code.ResourceExhausted
+      })
+      own.header?.set(...acceptedEncoding(type))
+      const isUnary = method.desc.methodKind === "unary"
+      // A stream of requests may have no end.
+      await writeAnswer(own, response, usage, isUnary, () => (isUnary && isTooLarge ? body.readAway() : undefined))
+    } finally {
+      body.discard()
+    }
   }
 }
 
@@ -221,19 +244,9 @@ async function answerCheck(begun: HttpUnaryCall, { request, closing }: HttpExcha
   const asked = readAuthorizeRequest(request.url ?? "", request.headers)
   if (asked instanceof Failure) {
     begun.fail(asked)
-    throw connectErrorOf(asked, begun.call.requestId)
+    throw asked
   }
   return toAnswer((await begun.answer(asked.request)) as CheckResponse, asked)
-}
-
-// Returns undefined if host and path are not a valid URL, as with `Host: [` or without a host in HTTP/1.0. The body is
-// read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
-function read({ request, response }: HttpExchange, contextValues: ContextValues) {
-  try {
-    return universalRequestFromNodeRequest(request, response, null, contextValues)
-  } catch {
-    return undefined
-  }
 }
 
 // Not a nested function: see foreign-errors.ts.
@@ -241,11 +254,10 @@ function read({ request, response }: HttpExchange, contextValues: ContextValues)
 /** Yields the body of a request as it arrives. Throws the call's error if the call ends first. */
 async function* arriving(
   body: RequestBody,
-  callOf: () => Call,
+  { signal, requestId }: Call,
   unparsed: UnparsedJson | undefined,
   whole: WholeMessages | undefined,
 ): AsyncIterable<Uint8Array> {
-  const { signal, requestId } = callOf()
   const waits = waitsUntil(signal)
   try {
     for (;;) {

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2"
+import type { ServerHttp2Stream } from "node:http2"
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { create } from "@bufbuild/protobuf"
 import { encodeBinaryHeader } from "@connectrpc/connect"
@@ -69,9 +69,10 @@ function sendOk(this: ServerHttp2Stream): void {
   this.sendTrailers({ "grpc-status": 0 })
 }
 
-function trailersOf({ code, message, details }: SentStatus): OutgoingHttpHeaders {
+/** Returns the fields in which gRPC sends a status. */
+export function trailersOf({ code, message, details }: SentStatus): Record<string, string> {
   return {
-    "grpc-status": code,
+    "grpc-status": String(code),
     ...(message !== "" && { "grpc-message": encodeURI(message.toWellFormed()) }),
     ...(details.length > 0 && {
       "grpc-status-details-bin": encodeBinaryHeader(create(StatusSchema, { code, message, details }), StatusSchema),

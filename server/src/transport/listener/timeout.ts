@@ -15,6 +15,12 @@ export function grpcTimeout(headers: IncomingHttpHeaders): number | undefined {
   return value === undefined ? undefined : Math.min(Number(value) * (unitMs[unit] ?? 1), longest)
 }
 
+/** Returns the timeout in `connect-timeout-ms`, in milliseconds; undefined if the header is missing or malformed. */
+export function connectTimeout(headers: IncomingHttpHeaders): number | undefined {
+  const value = firstOf(headers["connect-timeout-ms"]) ?? ""
+  return /^\d{1,10}$/.test(value) ? Number(value) : undefined
+}
+
 /** Reduces timeouts that a Node timer cannot hold. Otherwise the call would end at once. */
 export function clampTimeouts(headers: IncomingHttpHeaders): void {
   if (grpcTimeout(headers) === longest) headers["grpc-timeout"] = `${longest}m`
