@@ -121,6 +121,18 @@ test("a structure that is nested too deeply is a finding of its row", async () =
   expect(item?.faults.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^extra\.deep.*32 levels/)])
 })
 
+test("S-32: text with half of a surrogate pair is a finding of its row, because it would be stored as another text", async () => {
+  const half = String.fromCharCode(0xd800)
+  const people = [{ _id: `a${half}` }, { _id: ada, email: `a${half}@example.com` }, { _id: bob, name: half }]
+  const tokens = [half, `${half}x`].map((sessionToken, n) => ({ _id: oid(n), sessionToken, userId: ada, expires }))
+  const source = await sourceOf({ ...collections, "users.json": people, "sessions.jsonl": tokens })
+  const faultsOf = async (name: BulkName) =>
+    (await pagesOf(source, name)).flat().map(({ row, faults }) => [row, ...faults.map(({ detail }) => detail)])
+  const rule = "must be well-formed Unicode"
+  expect(await faultsOf("users")).toEqual(["id", "email", "name"].map((field) => [undefined, `${field} ${rule}`]))
+  expect(await faultsOf("sessions")).toEqual(tokens.map(() => [undefined, `sessionToken ${rule}`]))
+})
+
 test("a mapping applies to collections as to tables", async () => {
   const { "users.json": people, ...others } = collections
   const files = { ...others, "people.json": people ?? "" }

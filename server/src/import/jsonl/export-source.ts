@@ -1,4 +1,12 @@
 import { isDeepStrictEqual } from "node:util"
+import {
+  CreateSessionRequestSchema,
+  DisableUserRequestSchema,
+  GetSessionRequestSchema,
+  UpdateAuthenticatorRequestSchema,
+} from "@authwire/proto"
+import type { DescMessage } from "@bufbuild/protobuf"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { z } from "zod"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
@@ -9,31 +17,48 @@ import { convert } from "../peer/convert.js"
 import { fields } from "../peer/layouts.js"
 import type { ReadColumn } from "../peer/plan.js"
 import { RawRow } from "../peer/raw-row.js"
-import { brokenRules } from "../peer/rules.js"
+import { brokenField, brokenRules } from "../peer/rules.js"
 import { jsonReader } from "../peer/values.js"
 import { type Line, lineError, linesOf, type Place, start } from "./lines.js"
 
 /** A page ends after this number of rows, or after this size in bytes. */
 const [pageSize, maxPageBytes] = [500, 8 * 1024 * 1024]
 
+/** Checks a property by the rules of the field of a request that sets it. */
+const ruled =
+  <S extends DescMessage>(schema: S, field: keyof S["field"] & string) =>
+  (value: unknown, context: z.RefinementCtx) => {
+    for (const message of brokenField(schema, field, value)) context.addIssue({ code: "custom", message })
+  }
+const text = <S extends DescMessage>(schema: S, field: keyof S["field"] & string) =>
+  z.string().superRefine(ruled(schema, field)).optional()
+const ofTime = ruled(DisableUserRequestSchema, "endTime")
 const date = z.iso
   .datetime()
-  .transform((text) => new Date(text))
+  .transform((given) => new Date(given))
+  .superRefine((time, context) => ofTime(timestampFromDate(time), context))
   .optional()
-const text = z.string().optional()
 const times = { created: date, updated: date }
+const ofSession = (field: keyof typeof CreateSessionRequestSchema.field) => text(CreateSessionRequestSchema, field)
 
 /** The properties of a line that the contract does not define. */
 const ownProperties = {
-  users: z.strictObject({ ...times, disabledSince: date, disabledUntil: date, disabledReason: text }),
+  users: z.strictObject({
+    ...{ ...times, disabledSince: date, disabledUntil: date },
+    disabledReason: text(DisableUserRequestSchema, "reason"),
+  }),
   accounts: z.strictObject(times),
   sessions: z.strictObject({
-    ...{ id: text, created: date, lastSeen: date },
-    ...{ ip: text, userAgent: text, authMethod: text, provider: text, impersonator: text },
-    providerSessionId: text,
+    ...{ id: text(GetSessionRequestSchema, "id"), created: date, lastSeen: date },
+    ...{ ip: ofSession("ip"), userAgent: ofSession("userAgent"), authMethod: ofSession("authMethod") },
+    ...{ provider: ofSession("provider"), providerSessionId: ofSession("providerSessionId") },
+    impersonator: ofSession("impersonator"),
   }),
   verificationTokens: z.strictObject({}),
-  authenticators: z.strictObject({ ...times, displayName: text, lastUsed: date }),
+  authenticators: z.strictObject({
+    ...{ ...times, lastUsed: date },
+    displayName: text(UpdateAuthenticatorRequestSchema, "displayName"),
+  }),
 } satisfies Record<BulkName, z.ZodType>
 
 const policyForm = z.strictObject({

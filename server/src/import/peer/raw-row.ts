@@ -6,7 +6,11 @@ import type { ReadColumn } from "./plan.js"
 import type { PropertiesOfUser } from "./set-aside.js"
 import { dateOf, flagOf, isBroken, kindOf, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
-const brokenRule = "is not valid UTF-8"
+/** Returns why a cell cannot be text; undefined if nothing speaks against it. A half of a surrogate pair would be stored as U+FFFD. */
+function brokenRule(cell: unknown): string | undefined {
+  if (isBroken(cell)) return "is not valid UTF-8"
+  return typeof cell === "string" && !cell.isWellFormed() ? "must be well-formed Unicode" : undefined
+}
 
 /** The rule for a flag in place of a date. An account must not be taken for verified because somebody wrote a number. */
 const flagRule =
@@ -205,8 +209,9 @@ export class RawRow {
   /** Reads a cell as JSON. */
   #json(index: number, name: string): JsonValue | undefined {
     const cell = this.#cells[index]
-    const value = isBroken(cell) ? undefined : this.#columns[index]?.json(cell, this.#timezone)
-    if (value === undefined) this.fault(name, isBroken(cell) ? brokenRule : "must be a JSON value")
+    const broken = brokenRule(cell)
+    const value = broken === undefined ? this.#columns[index]?.json(cell, this.#timezone) : undefined
+    if (value === undefined) this.fault(name, broken ?? "must be a JSON value")
     return value
   }
 
@@ -263,8 +268,9 @@ export class RawRow {
   #read<T>(field: string, read: (value: unknown) => T | undefined, rule: string): T | undefined {
     const given = this.#valueOf(field)
     if (given === undefined) return undefined
-    const value = isBroken(given) ? undefined : read(given)
-    if (value === undefined) this.fault(field, isBroken(given) ? brokenRule : rule)
+    const broken = brokenRule(given)
+    const value = broken === undefined ? read(given) : undefined
+    if (value === undefined) this.fault(field, broken ?? rule)
     else this.#note(this.#columns[this.#indexOf(field)], field, given, value)
     return value
   }

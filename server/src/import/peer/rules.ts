@@ -58,6 +58,20 @@ export const brokenRules = {
     broken(UpdateSessionPolicyRequestSchema, { ...fromSessionPolicy(policy), updateMask: { paths: ["max_age"] } }),
 }
 
+/** Returns the rules of the schema that a value of one field of a request breaks, if it is well-formed Unicode. */
+export function brokenField<S extends DescMessage>(
+  schema: S,
+  field: keyof S["field"] & string,
+  value: unknown,
+): string[] {
+  if (typeof value === "string" && !value.isWellFormed()) return ["must be well-formed Unicode"]
+  const name = schema.field[field]?.name
+  const { violations = [] } = validator.validate(schema, create(schema, { [field]: value } as MessageInitShape<S>))
+  return violations.flatMap(({ field: [first], message }) =>
+    first?.kind === "field" && first.name === name ? [message.replaceAll("\0", "U+0000")] : [],
+  )
+}
+
 /**
  * Returns the row with only those entries of `extra` that the schema may reject: the ones with a name of the contract.
  * The rule is an expression, and evaluating it for every name of every row would take longer than everything else.
