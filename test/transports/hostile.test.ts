@@ -2,6 +2,7 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import { GetTokenRequestSchema, TokenService } from "@authwire/proto"
 import { BadRequestSchema } from "@authwire/proto/rpc/error_details"
+import { prefix } from "@authwire/test-support/attack/requests.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
@@ -42,6 +43,30 @@ describe("a hostile request", () => {
       expect(some).toHaveLength(20)
     },
   )
+
+  test.each([
+    ["grpc", "application/grpc"],
+    ["http", "application/grpc"],
+    ["http", "application/grpc-web"],
+    ["http", "application/proto"],
+  ] as const)("S-31: parts of a message in protobuf are counted before it is decoded: %s, %s", async (way, type) => {
+    // The last of them has no end, which nobody finds out.
+    const message = Buffer.alloc(
+      400_001,
+      toBinary(GetTokenRequestSchema, create(GetTokenRequestSchema, { headers: [{}] })),
+    )
+    const session = http2.connect(way === "grpc" ? authwire.server.grpcUrl : authwire.server.httpUrl)
+    const path = "/authwire.v1.TokenService/GetToken"
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": type })
+    stream.end(type === "application/proto" ? message : Buffer.concat([prefix(message.length), message]))
+    const received: string[] = []
+    stream.on("response", (header) => received.push(String(header["grpc-message"])))
+    stream.on("trailers", (trailer) => received.push(String(trailer["grpc-message"])))
+    stream.on("data", (chunk: Buffer) => received.push(chunk.toString()))
+    await once(stream, "close")
+    session.destroy()
+    expect(decodeURIComponent(received.join())).toContain("request: must not have more than 100000 parts")
+  })
 
   test("a request that is rejected before it is read does not stay open", async () => {
     const body = Buffer.from(

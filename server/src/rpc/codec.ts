@@ -1,5 +1,7 @@
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
+import { partsRule } from "./interceptors/validation.js"
+import { hasTooManyParts } from "./wire-parts.js"
 
 /** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
 const withoutUnknown = { readUnknownFields: false }
@@ -8,7 +10,7 @@ const withoutUnknown = { readUnknownFields: false }
 export interface Codec {
   /** Whether an answer may have several items, such as a page. */
   readonly hasItems: boolean
-  /** Throws INVALID_FIELD if the bytes are not a well-formed request. */
+  /** Throws INVALID_FIELD if the bytes are not a well-formed request, or one with too many parts. */
   decode(bytes: Uint8Array): Message
   encode(answer: Message): Uint8Array
   /** Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns. */
@@ -37,6 +39,7 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
   return {
     hasItems: lists.length > 0,
     decode(bytes) {
+      if (hasTooManyParts(input, bytes)) throw invalidField("request", partsRule)
       try {
         return fromBinary(input, bytes, withoutUnknown)
       } catch (cause) {

@@ -6,6 +6,7 @@ import { Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { type Call, type CallOptions, requestIdOf } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
+import { hasTooManyParts } from "../../rpc/wire-parts.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
@@ -29,15 +30,13 @@ import { beginStream, beginUnary, type HttpUnaryCall } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { UnparsedJson } from "./json-faults.js"
-import { jsonText } from "./json-text.js"
+import { jsonText, tooManyParts } from "./json-text.js"
 import { rejectionOf, writeRejection } from "./rejection.js"
 import { callOptions, follow, type HttpRequest, requestKey, route } from "./routes.js"
-import { WholeMessages } from "./whole-messages.js"
+import { type Whole, WholeMessage, WholeMessages } from "./whole-messages.js"
 
 const json = { "content-type": "application/json" }
 const isUnaryConnect = (type: string) => type === "application/json" || type === "application/proto"
-/** What Connect says of a request that ends within a message. */
-const incompleteEnvelope = "protocol error: incomplete envelope"
 const plainText = { "content-type": "text/plain; charset=utf-8" }
 
 type Handler = ConnectRouter["handlers"][number]
@@ -215,7 +214,11 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     // Connect would allocate the length that this header announces. Node checks it.
     if (Number(asked.header.get("content-length")) <= maxMessageBytes) asked.header.delete("content-length")
     const type = request.headers["content-type"] ?? ""
-    const whole = isUnaryConnect(type) ? undefined : new WholeMessages(maxMessageBytes)
+    const whole = new (isUnaryConnect(type) ? WholeMessage : WholeMessages)(maxMessageBytes, (message) => {
+      // Of a message in JSON the parts are counted before it is parsed.
+      if (unparsed === undefined && hasTooManyParts(method.desc.input, message))
+        throw new ConnectError(tooManyParts, Code.InvalidArgument)
+    })
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     let isTooLarge = false
     try {
@@ -256,20 +259,17 @@ async function* arriving(
   body: RequestBody,
   { signal, requestId }: Call,
   unparsed: UnparsedJson | undefined,
-  whole: WholeMessages | undefined,
+  whole: Whole,
 ): AsyncIterable<Uint8Array> {
   const waits = waitsUntil(signal)
   try {
     for (;;) {
       const chunk = await waits.for(body.next())
-      if (chunk === undefined) {
-        if (whole?.isIncomplete === true) throw new ConnectError(incompleteEnvelope, Code.InvalidArgument)
-        return
-      }
-      for (const part of whole?.received(chunk) ?? [chunk]) {
+      for (const part of chunk === undefined ? whole.ended() : whole.received(chunk)) {
         unparsed?.received(part)
         yield part
       }
+      if (chunk === undefined) return
     }
   } catch (error) {
     throw error instanceof Failure ? connectErrorOf(error, requestId) : error

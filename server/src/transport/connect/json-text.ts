@@ -1,7 +1,7 @@
 import { maxParts } from "../../rpc/interceptors/validation.js"
 import { utf8 } from "../../util/utf8.js"
 
-/** The error of a message in JSON that has too many parts. */
+/** The error of a message that has too many parts, in JSON or in protobuf. */
 export const tooManyParts = "the message has too many parts"
 
 /**

@@ -1,0 +1,63 @@
+import {
+  BatchGetUsersRequestSchema,
+  CreateUserRequestSchema,
+  GetUserRequestSchema,
+  PipelineRequestSchema,
+} from "@authwire/proto"
+import { create, type DescMessage, fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf"
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import { expect, test } from "@jest/globals"
+import { maxParts } from "./interceptors/validation.js"
+import { hasTooManyParts } from "./wire-parts.js"
+
+const mebibytes = 4 * 2 ** 20
+
+/** A message with the same bytes in one of its fields. */
+const inField = (field: number, bytes: Uint8Array) =>
+  new BinaryWriter().tag(field, WireType.LengthDelimited).bytes(bytes).finish()
+const times = (count: number, bytes: readonly number[]) => Buffer.alloc(count * bytes.length, Buffer.from(bytes))
+const empty = (field: number) => [(field << 3) | WireType.LengthDelimited, 0]
+
+test.each<[string, DescMessage, Uint8Array]>([
+  ["messages in a list", PipelineRequestSchema, times(mebibytes / 2, empty(1))],
+  ["texts in a list", BatchGetUsersRequestSchema, times(mebibytes / 2, empty(1))],
+  ["packed numbers", PipelineRequestSchema, inField(2, Buffer.alloc(mebibytes - 8, 1))],
+  ["numbers", PipelineRequestSchema, times(mebibytes / 2, [2 << 3, 1])],
+  ["properties of JSON", CreateUserRequestSchema, inField(6, times(mebibytes / 2 - 4, empty(1)))],
+  ["the same message", CreateUserRequestSchema, times(mebibytes / 2, empty(6))],
+  ["the same text", GetUserRequestSchema, times(mebibytes / 2, empty(1))],
+  ["unknown fields", GetUserRequestSchema, times(mebibytes / 2, empty(15))],
+])("S-31: 4 MiB of %s have too many parts", (_, desc, bytes) => {
+  expect(hasTooManyParts(desc, bytes)).toBe(true)
+})
+
+/** A list with as many zeros, within so many lists. */
+const nested = (depth: number, zeros: number): JsonObject[string] =>
+  depth === 0 ? Array.from({ length: zeros }, () => 0) : [nested(depth - 1, zeros)]
+const withList = (depth: number, zeros: number) =>
+  toBinary(CreateUserRequestSchema, create(CreateUserRequestSchema, { extra: { list: nested(depth, zeros) } }))
+
+test("S-31: entries of lists in JSON count at every depth that is read", () => {
+  for (const depth of [0, 10, 25]) {
+    // Each zero is a value in a list.
+    expect(hasTooManyParts(CreateUserRequestSchema, withList(depth, maxParts / 2 + 1))).toBe(true)
+    expect(hasTooManyParts(CreateUserRequestSchema, withList(depth, maxParts / 2 - 200))).toBe(false)
+  }
+})
+
+test("a large message with few parts, or one that cannot be read, is left to its decoder", () => {
+  const large = inField(1, Buffer.alloc(mebibytes, "x"))
+  expect(hasTooManyParts(GetUserRequestSchema, large)).toBe(false)
+  expect(fromBinary(GetUserRequestSchema, large).id).toHaveLength(mebibytes)
+  for (const broken of [large.subarray(0, -1), Buffer.alloc(mebibytes, 0xff), Buffer.alloc(mebibytes)]) {
+    expect(hasTooManyParts(GetUserRequestSchema, broken)).toBe(false)
+    expect(() => fromBinary(GetUserRequestSchema, broken)).toThrow()
+  }
+})
+
+test("messages in messages beyond the depth that parsers read do not exhaust the stack", () => {
+  let deep: Uint8Array = Buffer.alloc(maxParts)
+  // A value, a list and its values, in turn.
+  for (let depth = 0; depth < 5_000; depth++) deep = inField(depth % 2 === 0 ? 6 : 1, deep)
+  expect(hasTooManyParts(CreateUserRequestSchema, inField(6, inField(1, inField(2, deep))))).toBe(false)
+})
