@@ -4,6 +4,7 @@
 export const searchWords: Readonly<Record<string, string>> = {
   "docs/administration.md": "GDPR personal data export erasure delete user DSAR api key create key rotate multi-tenant",
   "docs/backup.md": "disaster recovery restore dump",
+  "docs/scaling.md": "shards sharding vitess capacity growth",
   "docs/clusters.md": "high availability failover galera group replication",
   "docs/compared-with.md": "alternatives versus vs comparison permissions rbac authorization",
   "docs/deploying.md": "install docker compose kubernetes helm systemd container environment variables",

@@ -48,11 +48,17 @@ export async function runProgram(given: readonly string[], { environment, versio
 
   // Each command is loaded only when it runs, because most of a command's time is spent on loading modules.
   add("serve", "Serve until SIGTERM or SIGINT.", () => import("./commands/serve.js"), "serve")
-  addGroup("migrate", "Migrate the database (up, down), or list its migrations (status).")
+  addGroup("migrate", "Migrate the database (up, down), list its migrations (status), or write its vschemas.")
   const migrate = () => import("./commands/migrate.js")
   add("migrate up", "Apply the pending migrations.", migrate, "up")
   add("migrate down", "Revert the last migration.", migrate, "down")
   add("migrate status", "List the applied and the pending migrations.", migrate, "status")
+  add(
+    "migrate vschema",
+    "Write the vschemas of a sharded keyspace of Vitess, before its migration.",
+    () => import("./commands/vschema.js"),
+    "writeVschemas",
+  )
   add(
     "rekey",
     "Encrypt the stored tokens of all accounts with the first encryption key.",

@@ -45,6 +45,12 @@ export const databaseOptions = {
     default: "false",
     help: "Apply pending migrations before serving. Always enabled with --dev.",
   },
+  out: {
+    value: text("FOLDER"),
+    default: ".",
+    help: "The existing folder for the vschemas of a sharded keyspace of Vitess and of the unsharded one beside it, KEYSPACE.vschema.json and KEYSPACE_global.vschema.json.",
+    commands: ["migrate vschema"],
+  },
   databasePoolSize: {
     value: integer(1, 1000),
     default: "10",

@@ -3,7 +3,7 @@ import type { z } from "zod"
 /** The commands of `authwire`. */
 export type Command =
   | "serve"
-  | `migrate ${"up" | "down" | "status"}`
+  | `migrate ${"up" | "down" | "status" | "vschema"}`
   | "rekey"
   | "cleanup"
   | "import"

@@ -3,13 +3,15 @@ import type { Diagnosis } from "./finding.js"
 
 /** Checks what vtgate decides in place of MySQL. Other databases have nothing of this. */
 export async function diagnoseVitess({ dataSource, withQueryRunner }: Database): Promise<Diagnosis[]> {
-  if (dataSource.options.type !== "mysql") return []
+  const name = String(dataSource.options.database)
+  // What is so for a shard is so for the unsharded keyspace beside it.
+  if (dataSource.options.type !== "mysql" || name.includes(":")) return []
   return withQueryRunner(async (runner): Promise<Diagnosis[]> => {
     const [{ version }] = await runner.query("SELECT @@version AS version")
     if (!String(version).endsWith("-Vitess")) return []
     const [{ mode }] = await runner.query("SELECT @@transaction_mode AS mode")
     const keyspaces: Record<string, string>[] = await runner.query("SHOW VSCHEMA KEYSPACES")
-    const own = keyspaces.find(({ Keyspace }) => Keyspace === String(dataSource.options.database).replace(/@.*/, ""))
+    const own = keyspaces.find(({ Keyspace }) => Keyspace === name.replace(/@.*/, ""))
     return [
       { state: "ok", what: "Vitess", detail: `${version}; the service excludes its reads from the consolidator` },
       diagnoseForeignKeys(own?.["Foreign Key"]),

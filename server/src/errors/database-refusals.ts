@@ -235,11 +235,6 @@ export const refusals: readonly Refusal[] = [
     remedy: "use the address of the database itself, or the pooler's mode for sessions",
   },
   {
-    error: /^SHARDED_KEYSPACE /,
-    says: "Authwire does not run on a sharded keyspace, because each shard would number the events by itself",
-    remedy: "use one that is not sharded",
-  },
-  {
     error:
       /^(58030|XX001|XX002|ER_CRASHED_ON_USAGE|ER_CRASHED_ON_REPAIR|ER_NOT_KEYFILE|ER_ERROR_ON_WRITE|ER_GET_ERRNO) /,
     says: "the server cannot read or write its files",

@@ -608,6 +608,8 @@ export interface TenantStore {
    * events are left to the cleanup, because the positions of other tenants depend on them.
    */
   deleteBatch(waiter: Waiter, name: string, limit: number): Promise<TenantRows | null>
+  /** Runs work that writes elsewhere, while the tenant cannot be marked. Returns undefined, without running it, if there is none. */
+  whilePresent<T>(waiter: Waiter, name: string, work: () => Promise<T>): Promise<T | undefined>
 }
 
 export interface TenantRows {

@@ -65,7 +65,7 @@ const hexFunction =
   "CREATE FUNCTION hex(bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT upper(encode($1, 'hex')) $$"
 
 /** The engines return text and times as different types. */
-function plainRow(row: Row): Row {
+export function plainRow(row: Row): Row {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plainValue(value)]))
 }
 

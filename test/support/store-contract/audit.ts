@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { AuditEntry, AuditFilter, PageRequest } from "../../../server/src/store/types.js"
-import { anyone, type ContractContext, createTenant, newId, newUser, outcomes, range } from "./context.js"
+import { anyone, type ContractContext, createTenant, expiredRows, newId, newUser, outcomes, range } from "./context.js"
 import { allPages, expectOwnTokens } from "./pages.js"
 
 const ofTenant = ({ tenant }: { tenant: string }, entries: readonly AuditEntry[]) =>
@@ -143,7 +143,7 @@ export function auditContract(context: ContractContext): void {
     const rows = store.expired.tables.find(({ table }) => table === "audit_entries")
     expect(rows?.keepMs).toBe(1000)
     const span = { from: new Date(0), before: new Date(now() - 1000), limit: 100 }
-    expect(await rows?.deleteBatch({}, span)).toMatchObject({ count: 1 })
+    expect(await expiredRows(store, "audit_entries").deleteBatch({}, span)).toMatchObject({ count: 1 })
     expect((await listed(caller)).map(({ requestId }) => requestId)).toEqual(["new"])
     expect(context.store.expired.tables.some(({ table }) => table === "audit_entries")).toBe(false)
     await store.close()

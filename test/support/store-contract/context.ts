@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import type { Store } from "../../../server/src/store/store.js"
+import type { ExpiredRows, Store } from "../../../server/src/store/store.js"
 import type { Account, Authenticator, Session, User } from "../../../server/src/store/types.js"
 
 export interface StoreOptions {
@@ -133,4 +133,18 @@ export async function outcomes(calls: Promise<unknown>[]): Promise<Record<string
 /** Returns the numbers from 0 to `count`, excluding `count`. */
 export function range(count: number): number[] {
   return [...Array(count).keys()]
+}
+
+/** Returns the expired rows of a table: those of a shard after those of the one before it. */
+export function expiredRows({ expired }: Pick<Store, "expired">, name: string): Pick<ExpiredRows, "deleteBatch"> {
+  const shards = expired.tables.filter(({ table }) => table === name)
+  return {
+    async deleteBatch(waiter, span) {
+      for (const { deleteBatch } of shards) {
+        const deleted = await deleteBatch(waiter, span)
+        if (deleted !== null) return deleted
+      }
+      return null
+    },
+  }
 }

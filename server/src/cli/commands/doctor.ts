@@ -6,7 +6,7 @@ import { diagnoseService } from "../../doctor/service.js"
 import { diagnoseTls } from "../../doctor/tls.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
-import { type Database, holders } from "../../store/sql/index.js"
+import { type Database, holders, homeOf } from "../../store/sql/index.js"
 import { checkReport } from "./import-report.js"
 import { checkImportSource, openImportSource } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
@@ -55,6 +55,18 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   }
 
   async function diagnose(database: Database): Promise<Diagnosis[]> {
+    const found = await diagnoseOne(database)
+    for (const shard of database.shards?.all() ?? []) {
+      const what = `shard ${shard.dataSource.options.database}`
+      const ofShard = await diagnoseOne(shard)
+      const others = ofShard.filter(({ state }) => state !== "ok")
+      found.push({ state: "ok", what, detail: `${ofShard.length - others.length} checks are as above` })
+      found.push(...others.map((one) => ({ ...one, what: `${what}: ${one.what}` })))
+    }
+    return found
+  }
+
+  async function diagnoseOne(database: Database): Promise<Diagnosis[]> {
     try {
       return await withStartError("the database", () =>
         diagnoseDatabase(database, {
@@ -72,7 +84,12 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   async function diagnoseSource(target: Database | undefined): Promise<boolean> {
     const source = await openImportSource(complete, log)
     try {
-      const options = { target: target && { holders: holders(target, configuration.tenant), deletes: false } }
+      const options = {
+        target: target && {
+          holders: holders(await homeOf(target, configuration.tenant), configuration.tenant),
+          deletes: false,
+        },
+      }
       const { check, rows } = await withStartError("doctor", () =>
         checkImportSource(source, configuration.report, options),
       )

@@ -12,8 +12,8 @@ export const exportTenant: Work<"export"> = async (given, { print }) => {
   const { tenant, withSecrets } = configuration
   await withDatabase(
     configuration,
-    async (database) => {
-      await requireTenant(database, tenant)
+    async (opened) => {
+      const database = await requireTenant(opened, tenant)
       await requireReadableTexts(database)
       const tables = bulk(database, {
         tenant,

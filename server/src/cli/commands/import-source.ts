@@ -19,7 +19,7 @@ import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerSource } from "../../import/peer/peer-source.js"
 import type { Source } from "../../import/peer/source.js"
-import { type BulkName, bulkNames, type Database } from "../../store/sql/index.js"
+import { type BulkName, bulkNames, type Database, homeOf } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
 import { findTenant, requireReadableTexts, withStartError } from "./with-database.js"
 
@@ -52,7 +52,7 @@ export async function openImportSource(
         await requireReadableTexts(database, "--url")
         if ((await findTenant(database, tenant)) === undefined)
           throw new StartError(`--url: there is no tenant ${tenant}`)
-        return authwireSource(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
+        return authwireSource(await homeOf(database, tenant), { tenant, encryptionKeys: encryptionKeys(configuration) })
       }
       return await withStartError("--url", read, "", "--url")
     } catch (error) {

@@ -25,8 +25,8 @@ export async function importPeer(configuration: Configuration<"import">, output:
   const complete = { ...withDevSecret(configuration), databaseStatementTimeoutMs: bulkTimeoutMs, readOnly }
   return withDatabase(
     complete,
-    async (database, log) => {
-      await requireTenant(database, complete.tenant)
+    async (opened, log) => {
+      const database = await requireTenant(opened, complete.tenant)
       await requireReadableTexts(database)
       const source = await openImportSource(complete, log)
       try {

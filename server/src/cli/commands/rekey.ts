@@ -1,6 +1,6 @@
 import { encryptionKeys } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
-import { rekey as rekeyDatabase } from "../../store/sql/index.js"
+import { rekey as rekeyDatabase, withShards } from "../../store/sql/index.js"
 import type { Work } from "./output.js"
 import { withDatabase } from "./with-database.js"
 
@@ -14,11 +14,17 @@ export const rekey: Work<"rekey"> = async (given, { print }) => {
   const configuration = withDevSecret(given)
   const { seen, resealed, unreadable } = await withDatabase(
     configuration,
-    (database, log) =>
-      rekeyDatabase(database, {
-        encryptionKeys: encryptionKeys(configuration),
-        onProgress: (progress) => log.info(progress, "rekeying"),
-      }),
+    async (database, log) => {
+      const total = { seen: 0, resealed: 0, unreadable: 0 }
+      for (const one of withShards(database)) {
+        const found = await rekeyDatabase(one, {
+          encryptionKeys: encryptionKeys(configuration),
+          onProgress: (progress) => log.info(progress, "rekeying"),
+        })
+        for (const name of ["seen", "resealed", "unreadable"] as const) total[name] += found[name]
+      }
+      return total
+    },
     { what: "rekey", advice: "; rows that were rekeyed are kept, and the command can be run again" },
   )
   print(`rekeyed ${resealed} of ${seen} rows\n`)

@@ -4,7 +4,7 @@ import { ConfigurationError } from "../../errors/configuration-error.js"
 import { refusalOf } from "../../errors/refusal.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
-import { type Database, tenantStore, unreadableTexts } from "../../store/sql/index.js"
+import { type Database, homeOf, tenantStore, unreadableTexts } from "../../store/sql/index.js"
 import type { Tenant } from "../../store/types.js"
 
 /** Opens the migrated database for a task. Throws StartError: that of a task has `what` before it, then `advice`. */
@@ -47,12 +47,13 @@ export async function findTenant(database: Database, name: string): Promise<Tena
   return all.find((tenant) => tenant.name === name)
 }
 
-/** Throws StartError if the database has no tenant of this name, or it is being deleted. */
-export async function requireTenant(database: Database, name: string): Promise<void> {
+/** Returns the database that has the rows of a tenant. Throws StartError if there is no such tenant, or it is being deleted. */
+export async function requireTenant(database: Database, name: string): Promise<Database> {
   const tenant = await findTenant(database, name)
   if (tenant === undefined)
     throw new StartError(`there is no tenant ${name}: create it with: authwire tenants create ${name}`)
   if (tenant.deleted !== undefined) throw new StartError(beingDeleted(name))
+  return homeOf(database, name)
 }
 
 export const beingDeleted = (name: string) =>

@@ -77,6 +77,8 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** Does the same while it holds a lock that excludes other processes, for changes of the tables. The work may run more than once. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
+  /** The shards, if there are some. Then they have the rows of tenants, and this database the tenants, keys and leases. */
+  readonly shards?: Shards
   readonly observer: DatabaseObserver | undefined
   load(): DatabaseLoad
   /**
@@ -85,6 +87,24 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
    */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
+}
+
+/**
+ * The shards of a keyspace of Vitess. Each is a database of its own, with its own connections, so that no statement and no transaction
+ * spans two of them.
+ */
+export interface Shards {
+  all(): readonly Database[]
+  /** Returns the database that has the rows of a tenant. Throws StoreError. */
+  of(tenant: string): Promise<Database>
+  /** Opens the shards that serve since a reshard, and closes those that do not any more. Throws StoreError. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Returns the database, and those of its shards. */
+export function withShards(database: Database): readonly Database[] {
+  return [database, ...(database.shards?.all() ?? [])]
 }
 
 export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry" | "longestWaitMs">, Observation {

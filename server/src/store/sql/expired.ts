@@ -2,7 +2,7 @@ import type { ObjectLiteral } from "typeorm"
 import { oncePer } from "../../util/once-per.js"
 import type { ExpiredRows, ExpiredStore } from "../store.js"
 import { databaseClock } from "./clock.js"
-import type { Database } from "./database.js"
+import { type Database, withShards } from "./database.js"
 import { eventStore } from "./events/events.js"
 import { oldEvents } from "./events/old-events.js"
 import type { Cell } from "./query/statement.js"
@@ -15,24 +15,31 @@ import { type AnyWalk, walks } from "./walks/walks.js"
 /**
  * Creates the cleanup of expired rows. Each table has a time column and, unless the operator decides, a retention time.
  */
-export function expiredStore(
-  database: Database,
-  { eventsKeepMs, auditKeepMs }: { eventsKeepMs: number; auditKeepMs: number },
-): ExpiredStore {
-  const { sequence } = eventStore(database, { isEnabled: eventsKeepMs > 0 })
+export function expiredStore(database: Database, options: ExpiredOptions): ExpiredStore {
   const clock = databaseClock(database)
+  const tablesOf = oncePer((one: Database) => expiredIn(one, options))
   return {
-    tables: [
-      expiredRows(database, walks.sessionsByExpiry),
-      expiredRows(database, walks.verificationTokensByExpiry),
-      expiredRows(database, walks.idempotencyKeysByCreation, idempotencyKeysMs),
-      expiredRows(database, walks.cachesByExpiry, cachesMs),
-      ...(auditKeepMs > 0 ? [expiredRows(database, walks.auditEntriesByCreation, auditKeepMs)] : []),
-      oldEvents(database, eventsKeepMs, sequence),
-      deletedUsers(database),
-    ],
+    // Of all shards that there are now.
+    get tables() {
+      return withShards(database).flatMap(tablesOf)
+    },
     now: (waiter) => clock(database.reads(waiter)),
   }
+}
+
+type ExpiredOptions = { eventsKeepMs: number; auditKeepMs: number }
+
+function expiredIn(database: Database, { eventsKeepMs, auditKeepMs }: ExpiredOptions): ExpiredRows[] {
+  const { sequence } = eventStore(database, { isEnabled: eventsKeepMs > 0 })
+  return [
+    expiredRows(database, walks.sessionsByExpiry),
+    expiredRows(database, walks.verificationTokensByExpiry),
+    expiredRows(database, walks.idempotencyKeysByCreation, idempotencyKeysMs),
+    expiredRows(database, walks.cachesByExpiry, cachesMs),
+    ...(auditKeepMs > 0 ? [expiredRows(database, walks.auditEntriesByCreation, auditKeepMs)] : []),
+    oldEvents(database, eventsKeepMs, sequence),
+    deletedUsers(database),
+  ]
 }
 
 /** How long answers are kept for repeated requests: 24 hours. */

@@ -25,8 +25,10 @@ import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionPolicyStore } from "./sessions/session-policies.js"
 import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
+import { shardedStore } from "./shards/sharded-store.js"
+import { tenantsOf } from "./shards/tenants.js"
 import { signingKeyStore } from "./signing-keys.js"
-import { tenantPages, tenantStore } from "./tenants.js"
+import { tenantPages } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
@@ -128,7 +130,14 @@ export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> 
 }
 
 /** Creates a store in an open database. Closing the store closes the database. */
-export function sqlStore(
+export function sqlStore(database: Database, options: Omit<SqlStoreOptions, keyof SqlDatabaseOptions>): SqlStore {
+  const storeOn = (one: Database) => storeOnOne(one, options)
+  return database.shards === undefined
+    ? storeOn(database)
+    : shardedStore(database, { shards: database.shards, storeOn })
+}
+
+function storeOnOne(
   database: Database,
   {
     encryptionKeys,
@@ -153,7 +162,7 @@ export function sqlStore(
     sessionPolicies: sessionPolicyStore(database, eventOf),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
-    tenants: { ...tenantStore(database), page: tenantPages(database, tokens) },
+    tenants: { ...tenantsOf(database), page: tenantPages(database, tokens) },
     apiKeys: { ...apiKeyStore(database), page: apiKeyPages(database, tokens) },
     ...idempotencyStore(database, cipher, clock),
     events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
@@ -172,8 +181,6 @@ export function sqlStore(
 
 /** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, onServerLimit } = options
-  const { observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
     const [urls, readUrls] = [
@@ -183,13 +190,35 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
     const locations = await offered(urls, options)
     const readLocations = readUrls ? serversOf(await offered(readUrls, options)) : undefined
     const writer = await openEngine(locations, options)
-    const older = { ...limitsOf(options), freshness: "older" } as const
-    const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
-    const calledBack = { onRetry, onUnreadable, onServerLimit, observer, tracer }
-    return database(writer, { queueLimit, random, longestWaitMs, reader, ...calledBack })
+    if (!writer.isSharded) return await openOn(writer, readLocations, options)
+    const { openSharded } = await import("./shards/shards.js")
+    const named = serversOf(locations)
+    return await openSharded(named[0]?.database ?? "", writer, async (name) =>
+      openOn(await openEngine(withName(named, name), options), readLocations && withName(readLocations, name), options),
+    )
   } catch (error) {
     throw storeError(error)
   }
+}
+
+type Servers = ReturnType<typeof serversOf>
+
+/** Returns the locations of another database of the same servers. The type of a tablet, such as `@replica`, stays. */
+function withName(locations: Servers, name: string): Servers {
+  return locations.map((one) => ({ ...one, database: name + (/@\w+$/.exec(one.database)?.[0] ?? "") }))
+}
+
+async function openOn(
+  writer: SqlEngine,
+  readLocations: Servers | undefined,
+  options: SqlDatabaseOptions,
+): Promise<Database> {
+  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, onServerLimit } = options
+  const { observer, tracer } = options
+  const older = { ...limitsOf(options), freshness: "older" } as const
+  const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
+  const calledBack = { onRetry, onUnreadable, onServerLimit, observer, tracer }
+  return database(writer, { queueLimit, random, longestWaitMs, reader, ...calledBack })
 }
 
 function locationsOf(url: string, { readPassword }: SqlDatabaseOptions): DatabaseLocation[] {

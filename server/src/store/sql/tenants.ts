@@ -92,6 +92,12 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
       return database.write(waiter, rows, async (sql) => (await sql.read(lock, { name })).length > 0)
     },
 
+    whilePresent: (waiter, name, work) =>
+      database.write(waiter, [tenants.nameOf({ name })], async (sql) => {
+        const [cells] = await sql.read(lock, { name })
+        return cells === undefined || tenants.row(cells).deleted !== undefined ? undefined : work()
+      }),
+
     async deleteBatch(waiter, name, limit) {
       try {
         return await database.write(waiter, [tenants.nameOf({ name })], async (sql) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Session } from "../../../../server/src/store/types.js"
-import { type ContractContext, createTenant, day, newId, newSession, newUser } from "../context.js"
+import { type ContractContext, createTenant, day, expiredRows, newId, newSession, newUser } from "../context.js"
 
 /** The end of all sessions of a tenant: `revokeAll`. */
 export function signOutOfAllContract(context: ContractContext): void {
@@ -59,7 +59,7 @@ export function signOutOfAllContract(context: ContractContext): void {
       const counted = (active: boolean) => other.sessions.count(caller, { active })
       expect([await counted(true), await counted(false)]).toEqual([0, 1])
       const before = new Date(session.expires.getTime() + 1)
-      await store.expired.tables[0]?.deleteBatch({}, { from: session.expires, before, limit: 1_000 })
+      await expiredRows(store, "sessions").deleteBatch({}, { from: session.expires, before, limit: 1_000 })
       expect(await rowsOf(caller)).toEqual([])
       expect(await marksOf(caller)).toEqual([{ provider: "", revoked_before: mark }])
     })

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "@jest/globals"
-import type { Caller, ExpiredRows, Store } from "../../../../server/src/store/store.js"
+import type { Caller, Store } from "../../../../server/src/store/store.js"
 import {
   type ContractContext,
   createTenant,
   day,
+  expiredRows,
   newAccount,
   newAuthenticator,
   newId,
@@ -45,7 +46,7 @@ export function userDeletionContract(context: ContractContext): void {
     return Promise.all(counts)
   }
   const cleanup = ({ expired }: Store, limit: number) => {
-    const rows = expired.tables.find(({ table }) => table === "users") as ExpiredRows
+    const rows = expiredRows({ expired }, "users")
     return rows.deleteBatch({}, { from: new Date(0), before: new Date(0), limit })
   }
   const cleanUp = async (store: Store) => {

@@ -43,6 +43,8 @@ export interface SqlEngine {
    * retried there.
    */
   readonly hasOtherMembers: boolean
+  /** Whether this is a sharded keyspace of Vitess as a whole, on which no call runs; see shards/shards.ts. Default: no. */
+  readonly isSharded?: boolean
   connect(): Promise<Connection>
   /**
    * Runs TypeORM's own queries on a connection that is not reused afterwards. Failures of the database are

@@ -1,5 +1,5 @@
-import { MigrationExecutor, type MigrationInterface } from "typeorm"
-import type { Database } from "../database.js"
+import { MigrationExecutor, type MigrationInterface, type QueryRunner } from "typeorm"
+import { type Database, withShards } from "../database.js"
 import { StatementError } from "../query/statement-error.js"
 import { type Compatibility, nameOf } from "./migrations/migration.js"
 
@@ -18,7 +18,13 @@ export interface MigrationState {
 }
 
 /** Returns all migrations in their order. Changes nothing in the database. */
-export function migrationStatus(database: Database): Promise<MigrationState[]> {
+export async function migrationStatus(database: Database): Promise<MigrationState[]> {
+  const [first, ...others] = await Promise.all(withShards(database).map(statusOf))
+  const isApplied = (name: string) => others.every((all) => all.some((one) => one.name === name && one.applied))
+  return (first ?? []).map((state) => ({ ...state, applied: state.applied && isApplied(state.name) }))
+}
+
+function statusOf(database: Database): Promise<MigrationState[]> {
   return database.withQueryRunner(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
     const migrations: (MigrationInterface & { previousVersion?: Compatibility })[] = database.dataSource.migrations
@@ -36,25 +42,41 @@ export function migrationStatus(database: Database): Promise<MigrationState[]> {
 /**
  * Applies all pending migrations and returns their names. Any number of processes may call it at the same time, also on
  * different members of a cluster. One of them works and the others wait (CONFLICT if that takes too long). If a
- * migration fails, the earlier ones stay applied; on SQLite none of them does.
+ * migration fails, the earlier ones stay applied; on SQLite none of them does. The shards come one after the other.
  */
 export function applyMigrations(database: Database): Promise<string[]> {
-  return database.withSchemaLock(async (runner) => {
-    const executor = new MigrationExecutor(database.dataSource, runner)
-    executor.transaction = database.dialect.migrations
-    await appliedMigrations(executor, database)
+  return onAll(database, async (one, executor) => {
+    await appliedMigrations(executor, one)
     return (await executor.executePendingMigrations()).map(nameOf)
   })
 }
 
 /** Reverts the last migration and deletes all data in its tables. Returns its name, or undefined if there is none. */
-export function revertLastMigration(database: Database): Promise<string | undefined> {
+export async function revertLastMigration(database: Database): Promise<string | undefined> {
+  const [last] = await onAll(database, async (one, executor) => {
+    const [name] = await appliedMigrations(executor, one)
+    if (name !== undefined) await executor.undoLastMigration()
+    return name === undefined ? [] : [name]
+  })
+  return last
+}
+
+/** Runs work on the shards, if there are some, and on the database, whose lock it holds. Returns the names that the work returns. */
+function onAll(
+  database: Database,
+  work: (database: Database, executor: MigrationExecutor) => Promise<string[]>,
+): Promise<string[]> {
+  const workOn = (one: Database) => async (runner: QueryRunner) => {
+    const executor = new MigrationExecutor(one.dataSource, runner)
+    executor.transaction = one.dialect.migrations
+    return work(one, executor)
+  }
   return database.withSchemaLock(async (runner) => {
-    const executor = new MigrationExecutor(database.dataSource, runner)
-    executor.transaction = database.dialect.migrations
-    const [last] = await appliedMigrations(executor, database)
-    if (last !== undefined) await executor.undoLastMigration()
-    return last
+    const names = new Set<string>()
+    for (const shard of database.shards?.all() ?? [])
+      for (const name of await shard.withQueryRunner(workOn(shard))) names.add(name)
+    for (const name of await workOn(database)(runner)) names.add(name)
+    return [...names]
   })
 }
 

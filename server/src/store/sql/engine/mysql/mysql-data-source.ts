@@ -9,13 +9,13 @@ import { timeToConnect } from "../time-to-connect.js"
 import type { ServerLocation } from "../url/url.js"
 import { type Cluster, clusterOf } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
-import { rejectShardedKeyspace } from "./sharded-keyspace.js"
+import { isShard, isShardedKeyspace, nameSchema } from "./sharded-keyspace.js"
 
 /** Opens TypeORM's data source for a server and detects whether it is MySQL or MariaDB. Throws StatementError. */
 export async function openServerDataSource(
   location: ServerLocation,
   options: { poolSize: number; connectTimeoutMs: number },
-): Promise<{ dataSource: DataSource; cluster: Cluster | undefined }> {
+): Promise<{ dataSource: DataSource; cluster: Cluster | undefined; isSharded: boolean }> {
   const open = sockets()
   try {
     return await open.within(2 * options.connectTimeoutMs, connectToServer(location, options, open))
@@ -35,7 +35,7 @@ async function connectToServer(
   const connectTimeout = timeToConnect(location, options.connectTimeoutMs)
   const reach = connectionOptions(location, open)
   const probe = await createConnection({ ...reach, connectTimeout })
-  const { version, cluster } = await kindOf(probe, database).finally(() => probe.end())
+  const { version, cluster, isSharded } = await kindOf(probe, database).finally(() => probe.end())
   const engine = /mariadb/i.test(version) ? "mariadb" : "mysql"
   const dataSource = new DataSource({
     type: engine,
@@ -63,12 +63,14 @@ async function connectToServer(
     await dataSource.driver.disconnect().catch(() => {})
     throw error
   })
-  return { dataSource, cluster }
+  if (isShard(database)) await nameSchema(dataSource)
+  return { dataSource, cluster, isSharded }
 }
 
 async function kindOf(probe: Connection, database: string) {
   const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version")
-  const cluster = await clusterOf(probe)
-  if (cluster === "vitess") await rejectShardedKeyspace(probe, database)
-  return { version: String(rows[0]?.version), cluster }
+  // In a shard, its server would answer.
+  const cluster = isShard(database) ? "vitess" : await clusterOf(probe)
+  const isSharded = cluster === "vitess" && (await isShardedKeyspace(probe, database))
+  return { version: String(rows[0]?.version), cluster, isSharded }
 }

@@ -19,6 +19,8 @@ export interface MysqlEngineOptions {
   statementTimeoutMs: number
   /** The kind of cluster that the server is a member of. */
   cluster: Cluster | undefined
+  /** Whether the database is a sharded keyspace of Vitess as a whole. */
+  isSharded: boolean
   freshness: Freshness
   /** Called when a connection was lost, could not be made, or led to a server that does not accept writes. */
   onTrouble?: (() => void) | undefined
@@ -177,6 +179,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     engine,
     dialect: dialects[engine],
     dataSource,
+    isSharded: options.isSharded,
     concurrency: poolSize,
     begin: "START TRANSACTION",
     locksRows: true,

@@ -1,0 +1,21 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { ConfigurationError } from "../../errors/configuration-error.js"
+import { parseDatabaseUrl, urlsOfHosts, vschemas } from "../../store/sql/index.js"
+import type { Work } from "./output.js"
+import { withStartError } from "./with-database.js"
+
+/**
+ * `authwire migrate vschema`: writes KEYSPACE.vschema.json and KEYSPACE_global.vschema.json. Connects to nothing. Throws
+ * ConfigurationError and StartError.
+ */
+export const writeVschemas: Work<"migrate vschema"> = async ({ databaseUrl, out }, { print }) => {
+  const [location] = urlsOfHosts(databaseUrl).map(parseDatabaseUrl)
+  if (location?.kind !== "server")
+    throw new ConfigurationError("--database-url: only a keyspace of Vitess, mysql://…, has a vschema")
+  for (const [keyspace, vschema] of Object.entries(vschemas(location.database))) {
+    const path = join(out, `${keyspace}.vschema.json`)
+    await withStartError("--out", async () => writeFileSync(path, `${JSON.stringify(vschema, null, 2)}\n`))
+    print(`wrote ${path}\n`)
+  }
+}
