@@ -22,7 +22,7 @@ const longestWriteMs = 30_000
 
 /**
  * The number of keys of a tenant, revoked ones too, up to which callers can create some: every process keeps the valid ones and
- * reads over the others. Calls at the same time may exceed it a little.
+ * reads over the others.
  */
 export const maxKeysOfTenant = 1000
 
@@ -31,6 +31,10 @@ const revokedMs = 60_000
 
 export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   const { apiKeys, tenants } = database.tables
+  const lockTenant = tenants.statement(
+    database.dialect.locking(tenants.selectFrom("t").where(tenants.keyIs("t")), "wait"),
+    ...tenants.key,
+  )
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
   const validKeys = along<"apiKeys", { expires: Date }>(database, walks.apiKeysById, {
     ...{ alias: "k", select: apiKeys.columns("k"), after: ["id"], limit: keysAtOnce },
@@ -59,6 +63,8 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
 
   /** Deletes a revoked key if the tenant has as many as callers can create. Throws INVALID_FIELD if there is none. */
   async function makeRoom(sql: Statements, { tenant, created }: ApiKey): Promise<void> {
+    // No other process creates one meanwhile.
+    await sql.read(lockTenant, { name: tenant })
     if ((await sql.read(keysOfTenant, { tenant })).length < maxKeysOfTenant) return
     const revoked = new Date(created.getTime() - revokedMs)
     const [cells] = await sql.read(revokedOfTenant, { tenant, revoked })

@@ -17,7 +17,7 @@ import { walks } from "./walks/walks.js"
 
 /**
  * The maximum size of the authenticators of a user, in bytes. They are returned together, in a message that must not
- * exceed the default limit of gRPC clients. Processes that create some at the same time may exceed it a little.
+ * exceed the default limit of gRPC clients.
  */
 export const maxBytesOfUser = 1024 * 1024
 
@@ -87,12 +87,13 @@ export function authenticatorStore(
       checkJsonSize("extra", authenticator.extra)
       const now = new Date(clock())
       const row = { ...authenticator, tenant: caller.tenant, created: now, updated: now }
-      // The foreign key locks the user's row.
       const event = eventOf(caller, "authenticator.created", { userId: row.userId })
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
       for (;;) {
         try {
           await database.write(caller, rows, async (sql) => {
+            // No other process creates one meanwhile.
+            await sql.read(users.byKeyForUpdate, { tenant: row.tenant, id: row.userId })
             const others = await sql.read(authenticatorsByUserId, row)
             const sizes = [...others, authenticators.insert.cells(row)].map((cells) =>
               Math.max(bytesOf(cells), leastBytes),

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { setTimeout } from "node:timers/promises"
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
@@ -10,6 +11,8 @@ import {
   newUser,
 } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { maxKeysOfTenant } from "./api-keys.js"
+import { maxBytesOfUser } from "./authenticators.js"
 import type { Database } from "./database.js"
 import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
 
@@ -187,6 +190,70 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     )
     expect(raised?.counter).toBe(2)
     expect((await store.authenticators.get(anyone, credentialID))?.counter).toBe(3)
+  })
+
+  /** Does something else when a work that writes is about to make its changes. */
+  const beforeChange = (reach: () => Promise<void>): Partial<Database> => ({
+    write: (caller, rows, work, ...more) =>
+      store.database.write(
+        caller,
+        rows,
+        async (sql) => {
+          const { change, write } = sql
+          sql.change = async (...of) => {
+            await reach()
+            return change.apply(sql, of)
+          }
+          sql.write = async (...of) => {
+            await reach()
+            return write.apply(sql, of)
+          }
+          return work(sql)
+        },
+        ...more,
+      ),
+  })
+
+  test("another process creates an authenticator: both together stay within the bytes of a user", async () => {
+    const user = await store.users.create(anyone, newUser())
+    const bytes = 60_000
+    const large = () => newAuthenticator(user.id, { extra: { text: "x".repeat(bytes) } })
+    const most = Math.floor(maxBytesOfUser / bytes)
+    for (let count = 0; count < most - 1; count++) await store.authenticators.create(anyone, large())
+    let second: Promise<unknown> = Promise.resolve()
+    await during(
+      beforeChange,
+      ({ authenticators }) => authenticators.create(anyone, large()),
+      async () => {
+        second = other.authenticators.create(anyone, large()).catch((error: unknown) => error)
+        // It either ends soon, or waits for the lock of this call.
+        await Promise.race([second, setTimeout(500)])
+      },
+    )
+    expect(await second).toMatchObject({ reason: "INVALID_FIELD" })
+    expect(await store.authenticators.listByUserId(anyone, user.id)).toHaveLength(most)
+  })
+
+  test("another process creates an API key: both together stay within the number of a tenant", async () => {
+    const newKey = () => ({
+      ...{ id: randomBytes(8).toString("hex"), name: "k", tenant: anyone.tenant, scopes: ["all"] },
+      ...{ secretHash: randomBytes(32), created: new Date() },
+    })
+    const { apiKeys } = store.database.tables
+    await store.database.write({}, [], async (sql) => {
+      for (let count = 0; count < maxKeysOfTenant - 1; count++) await sql.write(apiKeys.insert, newKey())
+    })
+    let second: Promise<unknown> = Promise.resolve()
+    await during(
+      beforeChange,
+      (one) => one.apiKeys.create({}, newKey(), { isLimited: true }),
+      async () => {
+        second = other.apiKeys.create({}, newKey(), { isLimited: true }).catch((error: unknown) => error)
+        await Promise.race([second, setTimeout(500)])
+      },
+    )
+    expect(await second).toMatchObject({ reason: "INVALID_FIELD" })
+    expect(await store.apiKeys.list({})).toHaveLength(maxKeysOfTenant)
   })
 
   test("another process creates an authenticator: an event of updateCounter names the user if there is one", async () => {
