@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "@jest/globals"
@@ -64,3 +64,18 @@ test.each(["created", "disabledSince", "disabledUntil"])(
     expect((await itemOf("users", { [property]: "1000-01-02T00:00:00Z" })).row).toBeDefined()
   },
 )
+
+test("S-33: properties that are nested too deeply are a finding of their row, private ones too", async () => {
+  expect.assertions(4)
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
+  for (const property of ["extra", "privateExtra"]) {
+    const path = fileOf("users", { ...user, [property]: { a: "DEEP" } })
+    writeFileSync(path, readFileSync(path, "utf8").replace('"DEEP"', deep))
+    const source = await exportSource(path, "default")
+    for await (const page of source.pages("users"))
+      for (const { row, faults } of page.items(false)) {
+        expect(row).toBeUndefined()
+        expect(faults.map(({ detail }) => detail)).toEqual([expect.stringMatching(/deeper than 32 levels$/)])
+      }
+  }
+})

@@ -35,7 +35,9 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
     if (isUnreachable(user.email)) raw.faults.push(unreachable)
     if (!isSound) check(raw, user, () => [...brokenRules.users(user), ...brokenRules.privateExtra(hidden)])
     const created = raw.creation()
-    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden), created }
+    // One that breaks a rule may be nested more deeply than can be written.
+    const privateExtra = hidden && raw.isImported ? jsonText(hidden) : undefined
+    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra, created }
   },
 
   accounts(raw, tenant, isSound) {
