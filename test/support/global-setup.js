@@ -107,6 +107,7 @@ export default async function setup() {
   if (!process.env.AUTHWIRE_TEST_GALERA_URL) {
     leftOut.push("left out: a cluster of Galera (set AUTHWIRE_TEST_GALERA_URL)")
   }
+  if (isLong && !process.env.AUTHWIRE_TEST_VITESS_URL) leftOut.push("left out: Vitess (set AUTHWIRE_TEST_VITESS_URL)")
   if (oldNode() === undefined) leftOut.push("left out: a Node that is too old (have one on the path, older than 22)")
   await bundleCommand()
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()

@@ -204,6 +204,11 @@ export const refusals: readonly Refusal[] = [
 
   // Connections
   {
+    error: /\bVT10001: /,
+    says: "vtgate allows no foreign keys",
+    remedy: "set its --foreign-key-mode to allow, and the foreignKeyMode of the keyspace to unmanaged",
+  },
+  {
     error: /^(57P03|ER_SERVER_OFFLINE_MODE) /,
     says: "the server accepts no connections at present",
     remedy: "it may be starting or recovering: its log says so",

@@ -13,13 +13,13 @@ import (
 )
 
 // Engines lists the databases, in the order in which `make prove` checks them.
-var Engines = []string{"sqlite", "mysql", "mariadb", "postgres", "group"}
+var Engines = []string{"sqlite", "mysql", "mariadb", "postgres", "group", "vitess"}
 
 // Database is where the replicas store everything.
 type Database struct {
 	// Server is the database server, if this run has started it.
 	Server *Process
-	// Group is the replication group. Nil for a single server.
+	// Group is the replication group, or Vitess. Nil for a single server.
 	Group *Group
 
 	scheme, user string // mysql, and root@ or ""
@@ -35,9 +35,9 @@ func Missing(engine string, options Options) string {
 	switch engine {
 	case "sqlite":
 		return ""
-	case "group":
+	case "group", "vitess":
 		if options.DatabaseURL == "" || options.Command == "" {
-			return "needs --database-url with the members, and --command"
+			return "needs --database-url and --command"
 		}
 		return ""
 	case "mysql":
@@ -59,7 +59,7 @@ func startDatabase(ctx context.Context, folder string, options Options) (*Databa
 	switch options.Engine {
 	case "sqlite":
 		return &Database{scheme: "sqlite", name: filepath.Join(folder, "authwire.db")}, nil
-	case "group":
+	case "group", "vitess":
 		database, err := createOn(ctx, options.DatabaseURL)
 		if err == nil {
 			database.Group = &Group{command: options.Command, database: database}

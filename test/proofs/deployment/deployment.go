@@ -21,9 +21,11 @@ type Options struct {
 	Replicas int
 	// Environment has further variables of the replicas, each NAME=VALUE.
 	Environment []string
-	// DatabaseURL names the members of a running group, for the engine `group`: mysql://root@h1:3306,h2:3306,h3:3306/.
+	// DatabaseURL names the members of a running group, for the engine `group`: mysql://root@h1:3306,h2:3306,h3:3306/, or a vtgate that
+	// creates keyspaces, for `vitess`.
 	DatabaseURL string
-	// Command kills and starts a member of the group. {action} is kill or rejoin, {n} the number of the host in the URL.
+	// Command kills and starts a member of the group. {action} is kill or rejoin, {n} the number of the host in the URL. Of Vitess it kills
+	// or restarts the server.
 	Command string
 }
 

@@ -12,7 +12,8 @@ import (
 // joinTimeout limits how long a member may take until it has joined its group again.
 const joinTimeout = 2 * time.Minute
 
-// Group is a replication group of MySQL that somebody else has started. A command kills its members and starts them.
+// Group is a replication group of MySQL that somebody else has started, or the server below a vtgate. A command kills its members and
+// starts them.
 type Group struct {
 	command  string // such as "cluster {action} {n}"
 	database *Database
@@ -26,6 +27,12 @@ func (g *Group) KillPrimary(ctx context.Context) (member int, err error) {
 	}
 	return member, g.run(ctx, "kill", member)
 }
+
+// KillServer kills the server below a vtgate. RestartServer starts it again.
+func (g *Group) KillServer(ctx context.Context) error { return g.run(ctx, "kill", 1) }
+
+// RestartServer starts the server below a vtgate again, on its data.
+func (g *Group) RestartServer(ctx context.Context) error { return g.run(ctx, "restart", 1) }
 
 // Rejoin starts a member, and waits until it is online in its group. It tries again, because a group does not accept a
 // member before it has noticed that the member was gone.

@@ -106,6 +106,18 @@ func ofDatabase(d *deployment.Deployment) []kind {
 	if group == nil {
 		return nil
 	}
+	if d.Engine == "vitess" {
+		return []kind{{"database killed", func(r *run) error {
+			// Between two of them vtgate takes seconds to see that it is back.
+			r.wait(5*second, 15*second)
+			return r.undo(func(ctx context.Context) error {
+				err := group.KillServer(ctx)
+				r.say("and started again")
+				r.wait(0, 6*second)
+				return errors.Join(err, group.RestartServer(ctx))
+			})
+		}}}
+	}
 	return []kind{
 		{"primary killed", func(r *run) error {
 			// Not cancelled by the end of the run, because a member that is killed must join again.

@@ -10,13 +10,17 @@ import { activeStatements } from "./server-sql.js"
  * Creates a database with the tables, for the store's tests.
  *
  * @param options `twoUsers`: the tables belong to one user of docs/deploying.md, and the stores connect as the other one.
- *   `tenants`: those that exist beside the default one.
+ *   `tenants`: those that exist beside the default one. `serverUrl`: a server that is not the run's.
  */
 export async function createStoreDatabase(
   target: DatabaseTarget,
-  { twoUsers = false, tenants = [] }: { twoUsers?: boolean; tenants?: readonly string[] } = {},
+  {
+    twoUsers = false,
+    tenants = [],
+    serverUrl,
+  }: { twoUsers?: boolean; tenants?: readonly string[]; serverUrl?: string } = {},
 ): Promise<StoreDatabase & TestDatabase> {
-  const database = await createDatabase(target)
+  const database = await createDatabase(target, serverUrl)
   const users = twoUsers && target !== "sqlite" ? await documentedUsers(database) : undefined
   const stores: SqlStore[] = []
   let retries = 0

@@ -81,4 +81,9 @@ describe("an error of Vitess", () => {
     expect(failure).toBe("fault")
     expect(message).toBe(tablet("NotFound", "Unknown column 'x' (errno 1054) (sqlstate 42S22)"))
   })
+
+  test("about foreign keys says which settings allow them", () => {
+    const error = failing(1317, "VT10001: foreign key constraints are not allowed", "70100")
+    expect(refusalOf(error)).toMatch(/^vtgate allows no foreign keys .*--foreign-key-mode/)
+  })
 })
