@@ -10,7 +10,7 @@ import {
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { breachesOf, brokenRequest, unruledFields } from "@authwire/test-support/schema/breaches.js"
+import { breachesOf, brokenRequest, contractNames, unruledFields } from "@authwire/test-support/schema/breaches.js"
 import { type DescMethodUnary, getOption } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -176,6 +176,18 @@ describe("every rule of the schema is enforced, and the error names the field", 
       code: Code.InvalidArgument,
       rawMessage: expect.stringContaining("extra"),
     })
+  })
+
+  // A read returns such nulls, if a field was null and not absent, or was written by other means than a call.
+  test.each(
+    methods.filter(({ input }) => input.field.extra !== undefined).map((method) => [method.name, method] as const),
+  )("%s accepts nulls of its fields in extra", async (_, method) => {
+    const extra = Object.fromEntries(contractNames(method.input).map((name) => [name, null]))
+    const end = await call(transport, method, { ...brokenRequest(method), extra }).then(
+      () => "OK",
+      (error: ConnectError) => Code[error.code],
+    )
+    expect(end).toMatch(/^(OK|NotFound|AlreadyExists|Aborted)$/)
   })
 })
 

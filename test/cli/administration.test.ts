@@ -116,7 +116,7 @@ describe("authwire users", () => {
     ["--email", `${"a".repeat(320)}@example.com`, "--email: must be at most 320 characters"],
     ["--name", "n".repeat(5_000), "--name: must be at most 4096 bytes"],
     ["--verified", "0001-01-01T00:00:00Z", "--verified: "],
-    ["--extra", '{"email":"a"}', "--extra: extra must not hold a property that has a field of its own"],
+    ["--extra", '{"email":"a"}', "--extra: extra must not hold a value for a property that has a field of its own"],
   ])("what the service rejects names the option %s", async (option, value, rule) => {
     const { code, stderr } = await command(["users", "set", "ann", `${option}=${value}`])
     expect(stderr).toContain(`authwire: the service rejects an argument: ${rule}`)

@@ -160,6 +160,15 @@ withChromium("the console in a browser", () => {
     await page.getByRole("heading", { name: "Ada Byron" }).waitFor()
     expect(await authwire.client.adapter.getUser(ada)).toMatchObject({ name: "Ada Byron" })
 
+    // An empty name removes it. Extra has the null of the picture, as it was read.
+    await page.getByRole("button", { name: "Edit" }).click()
+    await page.getByLabel("Name").fill("")
+    const extra = page.getByLabel("Extra, as JSON")
+    await extra.fill((await extra.inputValue()).replace("admin", "owner"))
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "ada@example.com" }).waitFor()
+    expect(await authwire.client.adapter.getUser(ada)).toMatchObject({ name: null, image: null, role: "owner" })
+
     await page.getByRole("button", { name: "Disable" }).click()
     await page.getByLabel("Reason").fill("a stolen device")
     await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click()
@@ -294,6 +303,9 @@ withChromium("the console in a browser", () => {
     await until(async () => (await time.textContent()) !== shown)
     await page.goto(`${url}/users/nobody`)
     await page.getByText("No such user.").waitFor()
+    await authwire.client.users.createUser({ id: "without-address" })
+    await page.goto(`${url}/users/without-address`)
+    await page.locator("dl.facts").getByText("Created", { exact: true }).waitFor()
     await close()
   })
 

@@ -237,10 +237,10 @@ export interface UserStore {
    */
   count(caller: Caller, filter: CountFilter): Promise<number>
   /**
-   * Returns the users with these ids, in their order; null for an id that no user has. Ends before the users exceed
+   * Returns the users with these ids as lists do, in their order; null for an id that no user has. Ends before the users exceed
    * 512 KiB, but not before the first id.
    */
-  getMany(caller: Caller, ids: readonly string[]): Promise<(User | null)[]>
+  getMany(caller: Caller, ids: readonly string[]): Promise<(ListedUser | null)[]>
 }
 
 export interface AccountStore {

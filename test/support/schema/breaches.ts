@@ -184,9 +184,8 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
   return found
 }
 
-// The names of the request's fields in the adapter contract: camel case, except for those of a token endpoint's
-// response.
-function contractNames(message: DescMessage): string[] {
+/** The names of the request's fields in the adapter contract: camel case, except for those of a token endpoint's response. */
+export function contractNames(message: DescMessage): string[] {
   const asTheyAre =
     /^(access_token|token_type|id_token|refresh_token|scope|expires_in|expires_at|authorization_details)$/
   // These fields control the call, and are no properties.

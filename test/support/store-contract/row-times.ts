@@ -43,6 +43,7 @@ export function rowTimeContract(context: ContractContext): void {
     expect(await times()).toEqual({ created: 1, updated: 4 })
     const [listed] = (await context.other.users.list(mine, {}, { size: 1 })).items
     expect(await context.other.users.getWithTimes(mine, id)).toEqual(listed)
+    expect(await context.other.users.getMany(mine, [id])).toEqual([listed])
     const [row] = await context.database.sql("SELECT created, updated FROM users WHERE tenant = ?", [mine.tenant])
     expect(row).toEqual({ created: context.clock.now + 1, updated: context.clock.now + 4 })
   })

@@ -5,16 +5,12 @@ import { explain, isStale, users } from "../client.ts"
 import { notify } from "../parts/feedback.tsx"
 import { Stale } from "../parts/stale.tsx"
 
-/** What has a field of its own. A null of it, which is not the same as none, stands in `extra`, but not in an update. */
-const ownFields = ["name", "email", "emailVerified", "image"]
-
 /** Changes the name and the extra properties of a user. Shows what changes before it is saved. */
 export function Edit({ close, onDone, ...read }: { user: User; close: () => void; onDone: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   // As it was when the dialog opened, also if the page reads it again: the etag belongs to what is shown as before.
   const [user] = useState(read.user)
-  const editable = Object.fromEntries(Object.entries(user.extra ?? {}).filter(([key]) => !ownFields.includes(key)))
-  const before = { name: user.name ?? "", extra: JSON.stringify(editable, null, 2) }
+  const before = { name: user.name ?? "", extra: JSON.stringify(user.extra ?? {}, null, 2) }
   const [name, setName] = useState(before.name)
   const [extra, setExtra] = useState(before.extra)
   const [error, setError] = useState("")
@@ -23,7 +19,7 @@ export function Edit({ close, onDone, ...read }: { user: User; close: () => void
   useEffect(() => dialog.current?.showModal(), [])
   const parsed = objectOf(extra)
   const lines = parsed === undefined ? [] : difference(before, { name, extra: JSON.stringify(parsed, null, 2) })
-  const removed = Object.keys(editable).filter((key) => parsed !== undefined && !(key in parsed))
+  const removed = Object.keys(user.extra ?? {}).filter((key) => parsed !== undefined && !(key in parsed))
   const problem =
     parsed === undefined
       ? "extra must be a JSON object."
@@ -39,8 +35,9 @@ export function Edit({ close, onDone, ...read }: { user: User; close: () => void
       const paths = [...(name === before.name ? [] : ["name"]), ...(extra === before.extra ? [] : ["extra"])]
       await users.updateUser({
         id: user.id,
-        ...(paths.includes("name") && { name }),
-        ...(paths.includes("extra") && { extra: parsed }),
+        // A path without a value removes the name.
+        ...(name !== "" && { name }),
+        extra: parsed,
         updateMask: { paths },
         ...(user.etag !== undefined && { etag: user.etag }),
       })

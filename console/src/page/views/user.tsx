@@ -24,15 +24,10 @@ export function User({ id }: { id: string }) {
   const [changes, setChanges] = useState(0)
   const [isEditing, setEditing] = useState(false)
   const user = useLoaded(async (signal) => (await users.getUser({ id }, { signal })).user as UserMessage, [id])
-  const email = user.answer?.email
-  // Only lists have it, and of these only that of an address finds the user.
+  // GetUser does not return it.
   const created = useLoaded(
-    async (signal) => {
-      if (!email) return undefined
-      const { users: found } = await users.listUsers({ email }, { signal })
-      return found.find((other) => other.id === id)?.createTime
-    },
-    [id, email],
+    async (signal) => (await users.batchGetUsers({ ids: [id] }, { signal })).users[0]?.createTime,
+    [id],
   )
   if (user.answer === undefined) {
     return user.error === undefined ? <p role="status">Loading…</p> : <Failed error={user.error} retry={user.reload} />

@@ -106,7 +106,8 @@ const (
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 18
 	// CANCELLED: the caller cancelled the call.
 	//
-	// Nothing, because the caller decided it. The outcome of a write is unknown.
+	// If your application cancels calls, for example of visitors who have left, there is nothing to do. If a write was cancelled,
+	// it may have been carried out or not: read what it should have written, or repeat it with its idempotency key.
 	ErrorReason_ERROR_REASON_CANCELLED ErrorReason = 19
 	// UNAVAILABLE: the service is shutting down. Another replica may accept the call.
 	//

@@ -310,7 +310,7 @@ type UpdateSessionRequest struct {
 	// New expiry.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
 	// Properties to set in addition to those of the session, key by key. All together are at most 65,536 bytes as JSON, nested
-	// at most 32 levels deep.
+	// at most 32 levels deep. A null of a property that has a field of its own, which Session.extra may have, is ignored.
 	Extra *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
 	// The fields to change: any of `user_id`, `expires`, `extra`. All other fields keep their values.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1564,13 +1564,13 @@ var File_authwire_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
+	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc2\x06\n" +
 	"\x14CreateSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12'\n" +
 	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12[\n" +
-	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB%\xbaH\"\xc8\x01\x01\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\aexpires\x12\xc6\x01\n" +
-	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructB\x96\x01\xbaH\x92\x01\xba\x01\x8e\x01\n" +
-	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1a:this.all(k, !(k in ['sessionToken', 'userId', 'expires']))R\x05extra\x12 \n" +
+	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB%\xbaH\"\xc8\x01\x01\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\aexpires\x12\xe5\x01\n" +
+	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructB\xb5\x01\xbaH\xb1\x01\xba\x01\xad\x01\n" +
+	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1aMthis.all(k, !(k in ['sessionToken', 'userId', 'expires']) || this[k] == null)R\x05extra\x12 \n" +
 	"\x02ip\x18\b \x01(\tB\v\xbaH\br\x06\x18@\xba\x01\x01\x00H\x00R\x02ip\x88\x01\x01\x120\n" +
 	"\n" +
 	"user_agent\x18\t \x01(\tB\f\xbaH\tr\a\x18\x80\x04\xba\x01\x01\x00H\x01R\tuserAgent\x88\x01\x01\x121\n" +
@@ -1592,13 +1592,13 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\"r\n" +
 	"\x19GetSessionAndUserResponse\x12.\n" +
 	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\x12%\n" +
-	"\x04user\x18\x02 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xb0\x06\n" +
+	"\x04user\x18\x02 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xcf\x06\n" +
 	"\x14UpdateSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12,\n" +
 	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x06userId\x88\x01\x01\x12]\n" +
-	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\aexpires\x88\x01\x01\x12\xc6\x01\n" +
-	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructB\x96\x01\xbaH\x92\x01\xba\x01\x8e\x01\n" +
-	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1a:this.all(k, !(k in ['sessionToken', 'userId', 'expires']))R\x05extra\x12_\n" +
+	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\aexpires\x88\x01\x01\x12\xe5\x01\n" +
+	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructB\xb5\x01\xbaH\xb1\x01\xba\x01\xad\x01\n" +
+	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1aMthis.all(k, !(k in ['sessionToken', 'userId', 'expires']) || this[k] == null)R\x05extra\x12_\n" +
 	"\vupdate_mask\x18\x05 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xbaH\x1f\xc8\x01\x01\xe2\x01\x19\x12\auser_id\x12\aexpires\x12\x05extraR\n" +
 	"updateMask:\x96\x02\xbaH\x92\x02\x1a\x86\x01\n" +
 	"\x18user_id.required_by_mask\x12-user_id is required when update_mask names it\x1a;!('user_id' in this.update_mask.paths) || has(this.user_id)\x1a\x86\x01\n" +

@@ -40,11 +40,11 @@ type User struct {
 	// Properties other than the named ones, returned as they were given. A named property that is null rather than absent
 	// (`name`, `image` and `email` may be either) is stored here under its contract name with the value null.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
-	// When the user was created, to the millisecond. Only ListUsers returns it; elsewhere it is absent. For a user that was
-	// created before the service recorded this time: when the service was upgraded.
+	// When the user was created, to the millisecond. Only ListUsers, BatchGetUsers and ExportUser return it; elsewhere it is
+	// absent. For a user that was created before the service recorded this time: when the service was upgraded.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
-	// user that was not written since the service records this time: when the service was upgraded.
+	// When a call last wrote the user, to the millisecond, even if the call changed nothing. Returned where `create_time` is.
+	// For a user that was not written since the service records this time: when the service was upgraded.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Set while the user is disabled, see UserService.DisableUser. Absent: the user is enabled, or the end has passed.
 	Disabled *Disabled `protobuf:"bytes,9,opt,name=disabled,proto3" json:"disabled,omitempty"`

@@ -474,7 +474,7 @@ type UpdateUserRequest struct {
 	// New picture.
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
 	// Properties to set in addition to those of the user, key by key. All together are at most 65,536 bytes as JSON, nested at
-	// most 32 levels deep.
+	// most 32 levels deep. A null of a property that has a field of its own, which User.extra may have, is ignored.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
 	// The fields to change: any of `email`, `email_verified`, `name`, `image`, `extra`. All other fields keep their values.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,7,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1575,16 +1575,16 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\"A\n" +
 	"\x18GetUserByAccountResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x84\x06\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xa3\x06\n" +
 	"\x11UpdateUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x00R\remailVerified\x88\x01\x01\x12'\n" +
 	"\x05email\x18\x03 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x01R\x05email\x88\x01\x01\x12%\n" +
 	"\x04name\x18\x04 \x01(\tB\f\xbaH\tr\a(\x80 \xba\x01\x01\x00H\x02R\x04name\x88\x01\x01\x12(\n" +
 	"\x05image\x18\x05 \x01(\tB\r\xbaH\n" +
-	"r\b(\x80\x80\x10\xba\x01\x01\x00H\x03R\x05image\x88\x01\x01\x12\xd2\x01\n" +
-	"\x05extra\x18\x06 \x01(\v2\x17.google.protobuf.StructB\xa2\x01\xbaH\x9e\x01\xba\x01\x9a\x01\n" +
-	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1aFthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']))R\x05extra\x12q\n" +
+	"r\b(\x80\x80\x10\xba\x01\x01\x00H\x03R\x05image\x88\x01\x01\x12\xf1\x01\n" +
+	"\x05extra\x18\x06 \x01(\v2\x17.google.protobuf.StructB\xc1\x01\xbaH\xbd\x01\xba\x01\xb9\x01\n" +
+	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1aYthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']) || this[k] == null)R\x05extra\x12q\n" +
 	"\vupdate_mask\x18\a \x01(\v2\x1a.google.protobuf.FieldMaskB4\xbaH1\xc8\x01\x01\xe2\x01+\x12\x05email\x12\x0eemail_verified\x12\x04name\x12\x05image\x12\x05extraR\n" +
 	"updateMask\x12D\n" +
 	"\x1frevoke_sessions_on_email_change\x18\b \x01(\bR\x1brevokeSessionsOnEmailChange\x12\"\n" +

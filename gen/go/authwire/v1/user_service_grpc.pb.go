@@ -121,7 +121,8 @@ type UserServiceClient interface {
 	// Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
 	// does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
 	// those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-	// not before the first id; then the caller makes another call with the ids after the first `processed`.
+	// not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+	// method returns `create_time` and `update_time`.
 	BatchGetUsers(ctx context.Context, in *BatchGetUsersRequest, opts ...grpc.CallOption) (*BatchGetUsersResponse, error)
 	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
 	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
@@ -351,7 +352,8 @@ type UserServiceServer interface {
 	// Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
 	// does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
 	// those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-	// not before the first id; then the caller makes another call with the ids after the first `processed`.
+	// not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+	// method returns `create_time` and `update_time`.
 	BatchGetUsers(context.Context, *BatchGetUsersRequest) (*BatchGetUsersResponse, error)
 	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
 	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.

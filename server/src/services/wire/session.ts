@@ -14,6 +14,7 @@ import {
   required,
   toDate,
   toExtra,
+  toExtraPatch,
   toMilliseconds,
   unknownPath,
   type Whole,
@@ -59,12 +60,15 @@ export function toKeptSessions(request: RevokeUserSessionsRequest): Whole<domain
   return { id: request.keptId, sessionToken: request.keptSessionToken }
 }
 
+/** The properties of the contract that have a field. */
+const named: ReadonlySet<string> = new Set(["sessionToken", "userId", "expires"])
+
 export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPatch {
   const patch: domain.SessionPatch = {}
   for (const path of request.updateMask?.paths ?? []) {
     if (path === "user_id") patch.userId = request.userId
     else if (path === "expires") patch.expires = request.expires && toDate(request.expires, "expires")
-    else if (path === "extra") patch.extra = toExtra(request.extra)
+    else if (path === "extra") patch.extra = toExtraPatch(request.extra, named)
     else throw unknownPath()
   }
   return patch

@@ -10,7 +10,16 @@ import type {
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { userEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
-import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
+import {
+  fromExtra,
+  timesOf,
+  toDate,
+  toExtra,
+  toExtraPatch,
+  unknownPath,
+  type Whole,
+  type WholeMessage,
+} from "./values.js"
 
 export function toUser(request: CreateUserRequest, id: string): Whole<Omit<domain.User, "disabled">> {
   return {
@@ -23,6 +32,9 @@ export function toUser(request: CreateUserRequest, id: string): Whole<Omit<domai
   }
 }
 
+/** The properties of the contract that have a field. */
+const named: ReadonlySet<string> = new Set(["id", "email", "emailVerified", "name", "image"])
+
 export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
   const patch: domain.UserPatch = {}
   for (const path of request.updateMask?.paths ?? []) {
@@ -31,7 +43,7 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
       patch.emailVerified = request.emailVerified ? toDate(request.emailVerified, "email_verified") : null
     else if (path === "name") patch.name = request.name ?? null
     else if (path === "image") patch.image = request.image ?? null
-    else if (path === "extra") patch.extra = toExtra(request.extra)
+    else if (path === "extra") patch.extra = toExtraPatch(request.extra, named)
     else throw unknownPath()
   }
   return patch

@@ -72,6 +72,14 @@ export function toExtra(extra: JsonObject | undefined): domain.Extra {
   return extra
 }
 
+/**
+ * Converts the `extra` of an update, without nulls of the properties that have a field. A read may return such nulls, so an update
+ * accepts them, but they clear nothing: a field is cleared by its own path.
+ */
+export function toExtraPatch(extra: JsonObject | undefined, fields: ReadonlySet<string>): domain.Extra {
+  return Object.fromEntries(Object.entries(toExtra(extra)).filter(([name]) => !fields.has(name)))
+}
+
 export function fromExtra(extra: domain.Extra): JsonObject | undefined {
   return Object.keys(extra).length === 0 ? undefined : extra
 }

@@ -190,7 +190,7 @@ export function foundUserContract(context: ContractContext): void {
       await context.store.users.create(other, newUser({ id: "other" }))
       const ids = [...users.map(({ id }) => id).reverse(), "other", "7", "7", "7 ", "none"]
       const expected = [...[...users].reverse(), null, users[7], users[7], null, null]
-      expect(await context.other.users.getMany(caller, ids)).toEqual(expected)
+      expect(await context.other.users.getMany(caller, ids)).toMatchObject(expected)
     })
 
     test("ends before the users exceed 512 KiB, but not before the first one", async () => {

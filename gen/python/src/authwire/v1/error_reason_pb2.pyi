@@ -120,7 +120,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 19
     """CANCELLED: the caller cancelled the call.
 
-    Nothing, because the caller decided it. The outcome of a write is unknown.
+    If your application cancels calls, for example of visitors who have left, there is nothing to do. If a write was cancelled,
+    it may have been carried out or not: read what it should have written, or repeat it with its idempotency key.
     """
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 20
     """UNAVAILABLE: the service is shutting down. Another replica may accept the call.
@@ -410,7 +411,8 @@ The outcome of a write is unknown: repeat it with its idempotency key. If it hap
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 19
 """CANCELLED: the caller cancelled the call.
 
-Nothing, because the caller decided it. The outcome of a write is unknown.
+If your application cancels calls, for example of visitors who have left, there is nothing to do. If a write was cancelled,
+it may have been carried out or not: read what it should have written, or repeat it with its idempotency key.
 """
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 20
 """UNAVAILABLE: the service is shutting down. Another replica may accept the call.

@@ -207,7 +207,7 @@ class UpdateSessionRequest(_message.Message):
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
         """Properties to set in addition to those of the session, key by key. All together are at most 65,536 bytes as JSON, nested
-        at most 32 levels deep.
+        at most 32 levels deep. A null of a property that has a field of its own, which Session.extra may have, is ignored.
         """
 
     @_builtins.property

@@ -60,14 +60,14 @@ class User(_message.Message):
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the user was created, to the millisecond. Only ListUsers returns it; elsewhere it is absent. For a user that was
-        created before the service recorded this time: when the service was upgraded.
+        """When the user was created, to the millisecond. Only ListUsers, BatchGetUsers and ExportUser return it; elsewhere it is
+        absent. For a user that was created before the service recorded this time: when the service was upgraded.
         """
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
-        user that was not written since the service records this time: when the service was upgraded.
+        """When a call last wrote the user, to the millisecond, even if the call changed nothing. Returned where `create_time` is.
+        For a user that was not written since the service records this time: when the service was upgraded.
         """
 
     @_builtins.property

@@ -230,7 +230,8 @@ class UserServiceServicer:
         """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
         does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
         those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-        not before the first id; then the caller makes another call with the ids after the first `processed`.
+        not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+        method returns `create_time` and `update_time`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -125,7 +125,8 @@ class UserServiceStub:
     """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
     does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
     those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-    not before the first id; then the caller makes another call with the ids after the first `processed`.
+    not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+    method returns `create_time` and `update_time`.
     """
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
@@ -237,7 +238,8 @@ class UserServiceAsyncStub(UserServiceStub):
     """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
     does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
     those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-    not before the first id; then the caller makes another call with the ids after the first `processed`.
+    not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+    method returns `create_time` and `update_time`.
     """
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
@@ -406,7 +408,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
         does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
         those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-        not before the first id; then the caller makes another call with the ids after the first `processed`.
+        not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+        method returns `create_time` and `update_time`.
         """
 
     @_abc_1.abstractmethod

@@ -192,7 +192,8 @@ export enum ErrorReason {
   /**
    * CANCELLED: the caller cancelled the call.
    *
-   * Nothing, because the caller decided it. The outcome of a write is unknown.
+   * If your application cancels calls, for example of visitors who have left, there is nothing to do. If a write was cancelled,
+   * it may have been carried out or not: read what it should have written, or repeat it with its idempotency key.
    *
    * @generated from enum value: ERROR_REASON_CANCELLED = 19;
    */

@@ -192,7 +192,7 @@ export declare type UpdateSessionRequest = Message<"authwire.v1.UpdateSessionReq
 
   /**
    * Properties to set in addition to those of the session, key by key. All together are at most 65,536 bytes as JSON, nested
-   * at most 32 levels deep.
+   * at most 32 levels deep. A null of a property that has a field of its own, which Session.extra may have, is ignored.
    *
    * @generated from field: google.protobuf.Struct extra = 4;
    */

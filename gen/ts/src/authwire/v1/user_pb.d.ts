@@ -62,16 +62,16 @@ export declare type User = Message<"authwire.v1.User"> & {
   extra?: JsonObject | undefined;
 
   /**
-   * When the user was created, to the millisecond. Only ListUsers returns it; elsewhere it is absent. For a user that was
-   * created before the service recorded this time: when the service was upgraded.
+   * When the user was created, to the millisecond. Only ListUsers, BatchGetUsers and ExportUser return it; elsewhere it is
+   * absent. For a user that was created before the service recorded this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
-   * user that was not written since the service records this time: when the service was upgraded.
+   * When a call last wrote the user, to the millisecond, even if the call changed nothing. Returned where `create_time` is.
+   * For a user that was not written since the service records this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */

@@ -272,7 +272,7 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
 
   /**
    * Properties to set in addition to those of the user, key by key. All together are at most 65,536 bytes as JSON, nested at
-   * most 32 levels deep.
+   * most 32 levels deep. A null of a property that has a field of its own, which User.extra may have, is ignored.
    *
    * @generated from field: google.protobuf.Struct extra = 6;
    */
@@ -981,7 +981,8 @@ export declare const UserService: GenService<{
    * Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
    * does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
    * those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
-   * not before the first id; then the caller makes another call with the ids after the first `processed`.
+   * not before the first id; then the caller makes another call with the ids after the first `processed`. Unlike GetUser, the
+   * method returns `create_time` and `update_time`.
    *
    * @generated from rpc authwire.v1.UserService.BatchGetUsers
    */

@@ -1,7 +1,7 @@
 import { StoreError } from "../../../errors/store-error.js"
 import { checkEtag, userEtag } from "../../etag.js"
 import type { Caller, UserStore } from "../../store.js"
-import type { User, UserPatch } from "../../types.js"
+import type { ListedUser, User, UserPatch } from "../../types.js"
 import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
@@ -50,6 +50,7 @@ export function userStore(
   const byId = sharedLookup(database, { from, columns, alias: "u", key: ["id"] })
   const large = largeRows()
   const sizeById = sharedLookup(database, { from, columns: users.bytes("u"), alias: "u", key: ["id"] })
+  const listedById = sharedLookup(database, { from, columns: reader.listedColumns("u"), alias: "u", key: ["id"] })
   const columnsOfHolder = `${columns}, u.provisionalUntil`
   const byEmail = sharedLookup(database, { from, columns: columnsOfHolder, alias: "u", key: ["emailKey"] })
   const byAccount = sharedLookup(database, {
@@ -123,7 +124,7 @@ export function userStore(
     },
 
     async getMany(caller, ids) {
-      const found: (User | null)[] = []
+      const found: (ListedUser | null)[] = []
       let bytes = 0
       while (found.length < ids.length) {
         const most = large.has(caller.tenant) ? largeRowsPerStatement : rowsPerStatement
@@ -134,9 +135,9 @@ export function userStore(
           if (found.length + fitting.length > 0 && bytes > maxPageBytes) break
           fitting.push(some[fitting.length] as Cell[])
         }
-        for (const cells of await Promise.all(fitting.map((key) => byId(caller, key)))) {
+        for (const cells of await Promise.all(fitting.map((key) => listedById(caller, key)))) {
           await database.turn()
-          found.push(first(cells))
+          found.push(cells === undefined ? null : reader.listed(cells))
         }
         const isFull = fitting.length < some.length
         large.found(caller.tenant, found.length, isFull)
