@@ -104,6 +104,8 @@ describe("authwire users", () => {
   test.each([
     ["create", [], "--email: is required, because the user signs in with it"],
     ["create", ["--email="], "--email: is required, because the user signs in with it"],
+    ["create", ["--email=ada.example.com"], "--email: must be an e-mail address, such as ada@example.com"],
+    ["set", ["ann", "--email=ada"], "--email: must be an e-mail address, such as ada@example.com"],
     ["create", ["--email=a@b.c", "--extra=[]"], '--extra: must be a JSON object, such as {"role": "editor"}'],
     ["create", ["--email=a@b.c", "--verified=yes"], "--verified: must be now, an ISO 8601 date, or empty"],
     ["set", ["ann"], "users set: give at least one of --email, --verified, --name, --extra"],
@@ -180,7 +182,10 @@ describe("authwire users", () => {
     const { stdout } = await command(["users", "show", "ann"])
     expect(stdout).toMatch(/^accounts +github \(7\)$/m)
     expect(stdout).toMatch(/^further properties +\{"role":"editor"\}$/m)
+    expect(stdout).toMatch(/^created +\d{4}-\S+Z$/m)
     expect(stdout).not.toContain("secret")
+    const [json] = jsonOf((await command(["users", "show", "ann", "--json"])).stdout)
+    expect(Math.abs(Date.parse(json.createTime) - Date.now())).toBeLessThan(600_000)
   })
 
   test("disable ends the sessions and says why, until enable", async () => {
@@ -311,7 +316,7 @@ test.each([
     "a missing scope",
     ["users", "delete", "ann"],
     "reader",
-    /^authwire: the API key lacks the scope users:write: .*\n$/,
+    /^authwire: the API key lacks the scope users:write: .* authwire keys create --name NAME --scopes users:write\n$/,
   ],
   [
     "a scope that is not part of all",

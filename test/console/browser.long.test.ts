@@ -290,7 +290,11 @@ withChromium("the console in a browser", () => {
     await page.getByText("not ready").first().waitFor()
     await page.getByRole("link", { name: "Users" }).click()
     await page.getByRole("heading", { name: "Users" }).waitFor()
-    await page.getByText("The service does not answer").waitFor()
+    // Once, and not after another sentence of the same meaning.
+    await page
+      .locator("main")
+      .getByText(/^The service cannot be reached: .*The console tries again\.$/)
+      .waitFor()
     await close()
   })
 

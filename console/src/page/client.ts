@@ -51,9 +51,9 @@ export function explain(error: unknown): string {
   if (code === Code.Unauthenticated)
     return "The service does not accept the API key. Start the console again with a valid key."
   if (code === Code.PermissionDenied) return `The API key may not do this: ${rawMessage}.`
-  if (code === Code.Unavailable) return `The service does not answer: ${rawMessage}. The console tries again.`
   const said = rawMessage || "the call failed"
-  return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`
+  const sentence = `${said.charAt(0).toUpperCase()}${said.slice(1)}.`
+  return code === Code.Unavailable ? `${sentence} The console tries again.` : sentence
 }
 
 /** Whether nothing was written because somebody else has changed the same thing since it was read. */

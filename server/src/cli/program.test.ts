@@ -43,6 +43,22 @@ test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
   },
 )
 
+/** Returns the helps of a command and of those below it. */
+async function helpsOf(...path: string[]): Promise<string[]> {
+  const help = await run(...path, "--help")
+  const [, commands = ""] = /\nCommands:\n(.*?)(?:\n\n|$)/s.exec(help) ?? []
+  const names = [...commands.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = ""]) => name)
+  const below = names.filter((name) => name !== "help").map((name) => helpsOf(...path, name))
+  return [help, ...(await Promise.all(below)).flat()]
+}
+
+test("no line of a help is wider than 80 columns, unless it is one word", async () => {
+  const helps = await helpsOf()
+  expect(helps.length).toBeGreaterThan(30)
+  const wide = helps.flatMap((help) => help.split("\n")).filter((line) => line.length > 80)
+  expect(wide.filter((line) => !/^ +\S+$/.test(line))).toEqual([])
+})
+
 test("serve --help shows the common options, and says how to see all", async () => {
   const printed = await run("serve", "--help")
   expect(printed.match(/^ {2}--[a-z-]+/gm)?.length).toBe(9)

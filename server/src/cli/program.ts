@@ -120,7 +120,7 @@ export async function runProgram(given: readonly string[], { environment, versio
   add("users list", "List the users.", users, "listUsers")
   add("users find", "Find users by the beginning of their e-mail address or name.", users, "findUsers", "<TEXT>")
   add("users show", "Show a user and its accounts.", users, "showUser", "<ID>")
-  add("users set", "Change what is given of a user; an empty value removes it.", users, "setUser", "<ID>")
+  add("users set", "Change what is given of a user.", users, "setUser", "<ID>")
   add(
     "users disable",
     "Disable a user, who is then signed out everywhere and cannot sign in.",

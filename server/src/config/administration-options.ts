@@ -3,6 +3,7 @@ import {
   boolean,
   choice,
   duration,
+  emailAddress,
   expiry,
   httpUrl,
   integer,
@@ -35,8 +36,8 @@ export const administrationOptions = {
     commands: [...serviceCommands, "console"],
   },
   email: {
-    value: text("ADDRESS"),
-    help: "The user's e-mail address.",
+    value: emailAddress(),
+    help: "The user's e-mail address. users set removes it if it is empty.",
     commands: ["users create", "users set"],
   },
   verified: {
@@ -47,12 +48,12 @@ export const administrationOptions = {
   userName: {
     flag: "name",
     value: text("NAME"),
-    help: "The user's display name.",
+    help: "The user's display name. users set removes it if it is empty.",
     commands: ["users create", "users set"],
   },
   extra: {
     value: jsonObject(),
-    help: "Further properties, which are set key by key.",
+    help: "Further properties. users set changes them key by key; it removes none, but can set one to null.",
     commands: ["users create", "users set"],
   },
   sort: {

@@ -188,8 +188,11 @@ describe("readConfiguration", () => {
     [{ scopes: undefined }, "--scopes: must be one or more of these"],
     [
       { scopes: "users:read,nope" },
-      `--scopes: must be one or more of these, separated by commas: application, backend, gateway, operator, all, ${scopes.join(", ")}`,
+      `--scopes: must be one or more of these, separated by commas, and not nope: application, backend, gateway, operator, all, ${scopes.join(", ")}`,
     ],
+    [{ scopes: "users:wriet,users:reed,all" }, "separated by commas, and not users:wriet, users:reed: application,"],
+    // It may be a key that was given by mistake.
+    [{ scopes: "awk_0123456789abcdef_secret" }, "separated by commas: application,"],
     [{ expires: "2020-01-01" }, "--expires: must lie in the future"],
     [{ expires: "soon" }, "--expires: must be a duration from now, such"],
     [{ tenant: "A" }, "--tenant: must be 1 to 63 characters of a-z"],

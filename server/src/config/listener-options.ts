@@ -8,18 +8,21 @@ export const listenerOptions = {
     value: address(),
     default: "127.0.0.1:50051",
     help: "Address of the gRPC listener. Port 0 picks a free one; off closes the listener.",
+    commands: ["serve", "doctor"],
   },
   httpAddr: {
     isCommon: true,
     value: address(),
     default: "127.0.0.1:8080",
     help: "Address of the HTTP listener (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the listener.",
+    commands: ["serve", "doctor"],
   },
   metricsAddr: {
     isCommon: true,
     value: address(),
     default: "off",
     help: "Address at which GET /metrics serves metrics for Prometheus: calls by method, listener and status, their durations, the database, the process. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
+    commands: ["serve", "doctor"],
   },
   reusePort: {
     value: boolean(),
@@ -47,6 +50,7 @@ export const listenerOptions = {
     value: boolean(),
     default: "false",
     help: "Listen on any address without TLS: for a trusted network in which a proxy in front of the service terminates TLS.",
+    commands: ["serve", "doctor"],
   },
   reflection: {
     value: choice(["on", "off"]),

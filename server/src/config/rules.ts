@@ -122,6 +122,10 @@ function checkSecrets(parsed: ParsedOptions): void {
   }
 }
 
+/** What to do about an address that others reach, without TLS. */
+export const tlsAdvice =
+  "give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front terminates TLS and the network between is trusted"
+
 function checkAddresses(parsed: ParsedOptions): void {
   const { command, values } = parsed
   if (command !== "serve") return
@@ -131,12 +135,7 @@ function checkAddresses(parsed: ParsedOptions): void {
     const loopback = `only a loopback address, such as 127.0.0.1:${address.port}`
     if (values.dev === true) throw wrong(parsed, name, `with --dev ${loopback}`)
     if (values.tlsCert !== undefined || values.insecureBehindProxy === true) continue
-    throw wrong(
-      parsed,
-      name,
-      `without TLS ${loopback}; give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front terminates TLS` +
-        " and the network between is trusted",
-    )
+    throw wrong(parsed, name, `without TLS ${loopback}; ${tlsAdvice}`)
   }
   if (values.grpcAddr === undefined && values.httpAddr === undefined) {
     throw new ConfigurationError("--grpc-addr, --http-addr: one of the listeners must be open, but both are off")

@@ -153,9 +153,19 @@ export const scopes = () =>
       const list = withoutPresets((text ?? "").split(",").map((one) => one.trim()))
       if (areScopes(list)) return list
       const names = [...scopePresets.map(({ name }) => name), "all", ...scopes]
-      throw new InvalidValueError(`must be one or more of these, separated by commas: ${names.join(", ")}`)
+      // A name that has not the form of one may be a secret that was given by mistake.
+      const unknown = list.filter((one) => !names.includes(one) && /^[a-z-]{1,20}(:[a-z-]{1,20})?$/.test(one))
+      const which = unknown.length > 0 ? `, and not ${unknown.join(", ")}` : ""
+      throw new InvalidValueError(`must be one or more of these, separated by commas${which}: ${names.join(", ")}`)
     }
   }).register(shown, { placeholder: "a,b|all|PRESET" })
+
+/** An e-mail address, or nothing. The service takes any text; a person who types one without `@` has made a mistake. */
+export const emailAddress = () =>
+  matching((text) => text === "" || /\S@\S/.test(text), "must be an e-mail address, such as ada@example.com").register(
+    shown,
+    { placeholder: "ADDRESS" },
+  )
 
 export const tenant = () =>
   matching(

@@ -1,21 +1,32 @@
 import { X509Certificate } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
+import { tlsAdvice } from "../config/rules.js"
 import { CertificateError, type CertificateFiles, checkCertificate } from "../transport/tls/certificate.js"
+import { type Address, formatAddress, isLoopback } from "../util/address.js"
 import type { Diagnosis } from "./finding.js"
 
 const dayMs = 86_400_000
 const soonDays = 14
 
-/** Checks the TLS files in the same way as the listeners. */
-export function diagnoseTls(files: CertificateFiles | undefined, now: number): Diagnosis[] {
+/** How the listeners are configured. */
+export interface Listeners {
+  files: CertificateFiles | undefined
+  /** The addresses of the open ones. */
+  addresses: readonly Address[]
+  insecureBehindProxy: boolean
+}
+
+/** Checks the TLS files in the same way as the listeners, and whether the listeners may do without. */
+export function diagnoseTls({ files, addresses, insecureBehindProxy }: Listeners, now: number): Diagnosis[] {
   const what = "TLS"
   if (files === undefined) {
+    const open = addresses.filter((address) => !isLoopback(address)).map(formatAddress)
+    if (open.length === 0) return [{ state: "ok", what, detail: "none: all listeners have loopback addresses" }]
+    const listeners = `none, and others reach ${open.join(", ")}`
     return [
-      {
-        state: "ok",
-        what,
-        detail: "no files given: only for loopback addresses, or behind a proxy that terminates TLS",
-      },
+      insecureBehindProxy
+        ? { state: "ok", what, detail: `${listeners}: by --insecure-behind-proxy, a proxy in front terminates it` }
+        : { state: "wrong", what, detail: `${listeners}, so serve does not start: ${tlsAdvice}` },
     ]
   }
   try {

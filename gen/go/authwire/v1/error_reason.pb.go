@@ -166,7 +166,7 @@ const (
 	ErrorReason_ERROR_REASON_API_KEY_INVALID ErrorReason = 32
 	// PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
 	//
-	// Create a key that has the scope: `authwire keys create --scopes …`.
+	// Create a key that has the scope: `authwire keys create --name … --scopes …`.
 	ErrorReason_ERROR_REASON_SCOPE_MISSING ErrorReason = 33
 	// RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
 	// which the next call is allowed.

@@ -55,12 +55,14 @@ export async function withService<T>(
 
 const tryAgain = "try again later"
 
+export const noSuchUser = "there is no user with this id: authwire users find shows the ids"
+
 /** What the reasons of the service mean to a person, and what to do. */
 const sentences: Readonly<Record<string, string>> = {
   API_KEY_MISSING:
     "the service requires an API key: set AUTHWIRE_API_KEY, or AUTHWIRE_API_KEY_FILE to the name of its file",
   API_KEY_INVALID: "the service rejects the API key, because it is unknown, revoked or expired: create another one",
-  USER_NOT_FOUND: "there is no user with this id: authwire users find shows the ids",
+  USER_NOT_FOUND: noSuchUser,
   SESSION_NOT_FOUND: "there is no session with this id: authwire sessions list shows the ids",
   EMAIL_ALREADY_EXISTS: "--email: another user has this address: authwire users find shows who",
   METHOD_UNKNOWN: "the service does not have this method, because its version is older: upgrade it",
@@ -76,7 +78,7 @@ function sentenceOf(error: ConnectError, baseUrl: string): string {
   if (info?.domain !== "authwire") return `${baseUrl}: ${transportAdvice(error)}`
   const { reason, metadata } = info
   if (reason === "SCOPE_MISSING")
-    return `the API key lacks the scope ${metadata.scope}: use a key that has it, or create one with: authwire keys create --scopes ${metadata.scope}`
+    return `the API key lacks the scope ${metadata.scope}: use a key that has it, or create one with: authwire keys create --name NAME --scopes ${metadata.scope}`
   if (reason === "INVALID_FIELD") {
     const violations = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations)
     const rules = violations.map(({ field, description }) => `${nameOf(field)}: ${description}`)
@@ -96,6 +98,7 @@ const optionsOfFields: Readonly<Record<string, string>> = {
 /** Returns the option in which a field was given. An id is an argument of its command. */
 function nameOf(field: string): string {
   const [name = ""] = field.split(/[.[]/)
+  if (name === "ids") return "id"
   if (name === "id" || name === "") return field
   return optionsOfFields[name] ?? `--${name.replaceAll("_", "-")}`
 }

@@ -11,7 +11,7 @@ import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { type CommandOutput, table, type Work } from "../commands/output.js"
 import { jsonOf, maxPageSize, printList, timeOf } from "./listing.js"
-import { type Service, withService } from "./service.js"
+import { noSuchUser, type Service, withService } from "./service.js"
 
 const columns = {
   id: ({ id }: User) => id,
@@ -31,7 +31,7 @@ export const createUser: Work<"users create"> = async (configuration, { print })
   })
 }
 
-/** `authwire users set ID`: changes what is given, and removes what is given empty. Throws ConfigurationError and StartError. */
+/** `authwire users set ID`: changes what is given; an empty address, name or time is removed. Throws ConfigurationError and StartError. */
 export const setUser: Work<"users set"> = async (configuration, { print }, id) => {
   const { email, verified, userName: name, extra, json } = configuration
   const given = { email, email_verified: verified, name, extra }
@@ -162,9 +162,10 @@ export const exportUser: Work<"users export"> = async (configuration, { print },
   })
 }
 
+/** Returns a user with its times, which GetUser does not return. */
 async function userOf({ users }: Service, id: string): Promise<User> {
-  const { user } = await users.getUser({ id })
-  if (user === undefined) throw new StartError("the service has answered without a user")
+  const [user] = (await users.batchGetUsers({ ids: [id] })).users
+  if (user === undefined) throw new StartError(noSuchUser)
   return user
 }
 
@@ -182,6 +183,7 @@ async function printUser(
     ["email", user.email ?? ""],
     ["email verified", timeOf(user.emailVerified)],
     ["name", user.name ?? ""],
+    ["created", timeOf(user.createTime)],
     ["disabled", user.disabled === undefined ? "" : disabledText(user.disabled)],
     ["accounts", `${providers.join(", ")}${linked.nextPageToken === "" ? "" : ", …"}`],
     ["further properties", user.extra === undefined ? "" : JSON.stringify(user.extra)],

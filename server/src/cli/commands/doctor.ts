@@ -24,6 +24,8 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   const complete = { ...configuration, dev: false, readOnly: true }
   const log = createLog(configuration)
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
+  const { grpcAddr, httpAddr, metricsAddr, insecureBehindProxy } = configuration
+  const addresses = [grpcAddr, httpAddr, metricsAddr].filter((address) => address !== undefined)
   const { adapterUrl: url, adapterApiKey: apiKey } = configuration
   const options: Diagnosis = { state: "ok", what: "options", detail: "the given options are valid" }
   const opened = await openConfiguredDatabase(complete, log).catch((error: unknown): Diagnosis => {
@@ -37,7 +39,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
       options,
       ...configuration.doubts.map((detail): Diagnosis => ({ state: "warning", what: "secret", detail })),
       ...found,
-      ...diagnoseTls(files, Date.now()),
+      ...diagnoseTls({ files, addresses, insecureBehindProxy }, Date.now()),
       ...(url === undefined ? [] : await diagnoseService({ url, apiKey })),
     ]
     print(

@@ -194,7 +194,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_SCOPE_MISSING: _ErrorReason.ValueType  # 33
     """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
 
-    Create a key that has the scope: `authwire keys create --scopes …`.
+    Create a key that has the scope: `authwire keys create --name … --scopes …`.
     """
     ERROR_REASON_RATE_LIMITED: _ErrorReason.ValueType  # 34
     """RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
@@ -485,7 +485,7 @@ Create a key with `authwire keys create`, and give it to the application.
 ERROR_REASON_SCOPE_MISSING: ErrorReason.ValueType  # 33
 """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
 
-Create a key that has the scope: `authwire keys create --scopes …`.
+Create a key that has the scope: `authwire keys create --name … --scopes …`.
 """
 ERROR_REASON_RATE_LIMITED: ErrorReason.ValueType  # 34
 """RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after

@@ -322,7 +322,7 @@ export enum ErrorReason {
   /**
    * PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
    *
-   * Create a key that has the scope: `authwire keys create --scopes …`.
+   * Create a key that has the scope: `authwire keys create --name … --scopes …`.
    *
    * @generated from enum value: ERROR_REASON_SCOPE_MISSING = 33;
    */
