@@ -116,7 +116,7 @@ export function withExcerpts(page: string): string {
   return page.replace(excerpt, (_, file) => functionOf(readFileSync(new URL(`../${file}`, import.meta.url), "utf8")))
 }
 
-/** Returns the function that finds the signed-in user, from the source of an example. */
+/** Returns the function that finds the signed-in user, without its comment, from the source of an example. */
 function functionOf(source: string): string {
   const lines = source.trimEnd().split("\n")
   const first = lines.findIndex((line) => /^\s*\w.*who_?is_?signed_?in\(/i.test(line))
@@ -127,4 +127,5 @@ function functionOf(source: string): string {
     .slice(first, last < 0 ? undefined : last + 1)
     .map((line) => line.slice(indent.length))
     .join("\n")
+    .replace(/\n +"""[\s\S]*?"""/, "")
 }

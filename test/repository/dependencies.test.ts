@@ -86,9 +86,9 @@ describe("page", () => {
   test("has an item for each direct dependency, with all its dependencies", async () => {
     write("node_modules/left/build/left.node", "")
     expect(await run("page")).toEqual({ code: 0, output: "" })
-    const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^(?:\||-) `.*/gm)
+    const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^- `.*/gm)
     expect(rows).toEqual([
-      "| `lib` | 1 | 3 | 1 | `left`, prebuilt, by platform | `deep` |",
+      "- `lib`: 1 direct, 3 third-party in total; 1 by platform; native code: `left`, prebuilt, by platform; install scripts: `deep`",
       "- `left` (MIT, 2 + 1 by platform): Pads.",
       "- `host` (peer: the application has it; MIT, 0): Loads it.",
     ])
