@@ -95,7 +95,7 @@ const [row] = await stores.with.database.withQueryRunner((runner) =>
 )
 const waiting = Number(row.count)
 const [begun, cpu, ofDatabase] = [performance.now(), process.cpuUsage(), databaseCpu()]
-await stores.with.events.sequence({})
+await stores.with.events.sequence(caller)
 const { user, system } = process.cpuUsage(cpu)
 const perEvent = (ms: number) => ((ms * 1000) / waiting).toFixed(1)
 process.stdout.write(

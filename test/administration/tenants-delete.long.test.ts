@@ -42,7 +42,7 @@ describe("authwire tenants delete", () => {
     const { code, stdout, stderr } = await command("tenants", "delete", "acme", "--confirm=acme", "--batch=2")
     expect(code).toBe(0)
     expect(stdout).toBe(
-      "idempotency_keys: 5 deleted\nusers: 5 deleted\napi_keys: 1 deleted\ntenants: 1 deleted\ndeleted acme\n",
+      "idempotency_keys: 5 deleted\nusers: 5 deleted\napi_keys: 1 deleted\nevents: 5 deleted\ntenants: 1 deleted\ndeleted acme\n",
     )
     expect(stderr).toMatch(/^the keys of acme are revoked; /)
     await expect(acme.users.getUser({ id: "0" })).rejects.toThrow("revoked")

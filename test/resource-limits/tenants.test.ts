@@ -179,7 +179,7 @@ describe("of two tenants", () => {
   )
 
   test("one with eight keys that opens streams of events over one connection leaves the other one its streams", async () => {
-    const database = await createStoreDatabase("sqlite")
+    const database = await createStoreDatabase("sqlite", { tenants: ["greedy", "other"] })
     later(() => database.drop())
     const { router, transport } = openService(await database.openStore({ eventsKeepMs: 86_400_000 }), {
       access: {

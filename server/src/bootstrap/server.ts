@@ -38,9 +38,6 @@ export interface ServeOptions {
   stopped: Promise<unknown>
 }
 
-/** The pause between two assignments of sequences without readers, in ms. docs/events.md states the bound. */
-const idleFeedMs = 5_000
-
 /** Serves until `stopped` resolves, then lets calls finish within the grace period. Throws StartError. */
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, instruments } = options
@@ -93,7 +90,6 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       events: store.events,
       clock: store.now,
       observer: metrics?.events,
-      idleMs: store.events.isEnabled ? idleFeedMs : undefined,
       onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
     })
     stops.push(feed.stop)

@@ -38,7 +38,6 @@ export async function cleanupRound(expired: ExpiredStore, options: RoundOptions)
       const deleted = await deleteBatch(waiter, { from, before, limit })
       if (deleted === null) break
       if (deleted.count > 0) onBatch?.(table, deleted.count, now - deleted.first.getTime())
-      if (deleted.count < limit) break
       from = deleted.last
       if (mayGoOn !== undefined && !(await mayGoOn())) return
       await delay(restMs(begun, restFactor), undefined, { signal })
@@ -103,13 +102,15 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
     if (!(await acquire())) return
     const begun = performance.now()
     const total: Record<string, number> = {}
+    const oldest: Record<string, number> = {}
     for (const { table } of store.expired.tables) observer?.oldest(table, 0)
     await cleanupRound(store.expired, {
       keepMs,
       limit,
       signal,
       onBatch(table, count, oldestMs) {
-        if (total[table] === undefined) observer?.oldest(table, oldestMs)
+        oldest[table] = Math.max(oldest[table] ?? 0, oldestMs)
+        observer?.oldest(table, oldest[table])
         total[table] = (total[table] ?? 0) + count
         observer?.deleted(table, count)
       },

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { newUser, range } from "@authwire/test-support/store-contract/context.js"
@@ -8,7 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@j
 import { StoreError } from "../errors/store-error.js"
 import type { EventStore, Store } from "../store/store.js"
 import type { StoredEvent } from "../store/types.js"
-import { type EventFeed, eventFeed, type FeedPosition } from "./feed.js"
+import { type EventFeed, eventFeed } from "./feed.js"
+import type { FeedPosition } from "./subscription.js"
 
 const target = serviceDatabase()
 
@@ -75,21 +75,22 @@ describe("the feed of events", () => {
     ])
     subscriptions[0]?.end()
     await other.users.create(one, newUser({ id: "later" }))
-    await feed.flush()
+    await feed.flush("one")
     expect([one.ids(), same.ids()]).toEqual([
       ["1", "3"],
       ["1", "3", "later"],
     ])
   })
 
-  test("reports its position when there is nothing new for the tenant", async () => {
+  test("reports its position when there is nothing new for the tenant, whatever others write", async () => {
     const feed = open(slow)
     const some = listener()
     const start = await feed.subscribe(some.subscriber).start
     await other.users.create({ tenant: "t" }, newUser())
-    await feed.flush()
+    await feed.flush("t")
+    await feed.flush(some.tenant)
     const last = some.positions.at(-1) as FeedPosition
-    expect(last.sequence).toBeGreaterThan(start.sequence)
+    expect(last.sequence).toBe(start.sequence)
     expect(last.asOf).toBeGreaterThan(start.asOf)
     expect(some.delivered).toEqual([])
   })
@@ -102,7 +103,7 @@ describe("the feed of events", () => {
     await Promise.all(
       users.map(async (user, n) => {
         await (n % 2 ? store : other).users.create(some, user)
-        const sequence = await feed.flush()
+        const sequence = await feed.flush(some.tenant)
         const found = some.delivered.find(({ userId }) => userId === user.id)
         expect(found?.sequence).toBeLessThanOrEqual(sequence)
         expect(some.positions.at(-1)?.sequence).toBeGreaterThanOrEqual(sequence)
@@ -113,28 +114,72 @@ describe("the feed of events", () => {
 
   test("flush without subscribers only assigns sequences", async () => {
     const feed = open(slow)
-    await store.users.create({ tenant: "t" }, newUser())
-    const sequence = await feed.flush()
-    expect(await other.events.history({})).toMatchObject({ last: sequence })
-    expect(await other.events.sequence({})).toBe(sequence)
+    const caller = { tenant: "t" }
+    await store.users.create(caller, newUser())
+    const last = await feed.flush("t")
+    expect(await other.events.history(caller)).toMatchObject({ last })
+    expect(await other.events.sequence(caller)).toMatchObject({ last })
   })
 
-  test("without subscribers it still assigns sequences, now and then, and a subscriber that comes gets events at once", async () => {
-    const feed = open({ idleMs: 20 })
-    const unsequenced = () => database.sql("SELECT id FROM events WHERE sequence IS NULL")
-    await store.users.create({ tenant: "t" }, newUser())
-    await until(async () => (await unsequenced()).length === 0)
-    const idle = open({ idleMs: 600_000 })
-    const some = listener()
-    await idle.subscribe(some.subscriber).start
-    await store.users.create(some, newUser({ id: "next" }))
-    await until(async () => some.delivered.length > 0)
-    expect(some.ids()).toEqual(["next"])
-    await feed.stop()
-    await idle.stop()
-    await store.users.create({ tenant: "t" }, newUser())
-    await delay(50)
-    expect(await unsequenced()).toHaveLength(1)
+  test("without subscribers of a tenant nothing of it is read", async () => {
+    const asked: string[] = []
+    const events: EventStore = {
+      ...store.events,
+      sequence(caller) {
+        asked.push(caller.tenant)
+        return store.events.sequence(caller)
+      },
+    }
+    const feed = open({ events, pollMs: 1 })
+    const [some, next] = [listener(), listener()]
+    const { start, end } = feed.subscribe(some.subscriber)
+    await start
+    end()
+    await feed.subscribe(next.subscriber).start
+    await until(() => next.positions.length > 3)
+    asked.length = 0
+    await until(() => asked.length > 3)
+    expect(new Set(asked)).toEqual(new Set([next.tenant]))
+  })
+
+  test("a tenant whose events cannot be read delays no other one, and the failure is told once", async () => {
+    let fails = true
+    const failures: unknown[] = []
+    const [some, next] = [listener(), listener()]
+    const events: EventStore = {
+      ...store.events,
+      sequence: async (caller) => {
+        if (fails && caller.tenant === some.tenant) throw new StoreError("DATABASE_UNAVAILABLE", "no answer")
+        return store.events.sequence(caller)
+      },
+    }
+    const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
+    const { start } = feed.subscribe(some.subscriber)
+    await feed.subscribe(next.subscriber).start
+    await other.users.create(next, newUser({ id: "next" }))
+    await until(() => next.delivered.length > 0)
+    expect([next.ids(), some.positions, failures.length]).toEqual([["next"], [], 1])
+    fails = false
+    await start
+  })
+
+  test("the subscribers of a tenant that is deleted are reset, and those of a new one of the name", async () => {
+    const caller = { tenant: "short-lived" }
+    const create = () => store.tenants.create({}, { name: caller.tenant, created: new Date() })
+    const failures: unknown[] = []
+    const feed = open({ pollMs: 1, onFailure: (error) => void failures.push(error) })
+    await create()
+    await store.users.create(caller, newUser())
+    const some = listener(caller.tenant)
+    await feed.subscribe(some.subscriber).start
+    expect(await store.tenants.mark({}, { name: caller.tenant, deleted: new Date() })).toBe(true)
+    while ((await store.tenants.deleteBatch({}, caller.tenant, 10)) !== null);
+    await until(() => some.resets.length > 0)
+    await create()
+    await until(() => some.positions.at(-1)?.sequence === 0)
+    await store.users.create(caller, newUser({ id: "new" }))
+    await until(() => some.ids().at(-1) === "new")
+    expect([some.positions.at(-1)?.sequence, failures]).toEqual([1, []])
   })
 
   test("begins once the database answers, and continues from its position after an outage", async () => {
@@ -156,7 +201,7 @@ describe("the feed of events", () => {
     expect(some.positions[0]).toEqual(first)
     fails = true
     await until(async () => failures.length === 2)
-    await expect(feed.flush()).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
+    await expect(feed.flush(some.tenant)).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
     await other.users.create(some, newUser({ id: "meanwhile" }))
     fails = false
     await until(async () => some.delivered.length > 0)
@@ -202,11 +247,11 @@ describe("the feed of events", () => {
     }
     const feed = open({ ...slow, events })
     const some = listener()
-    const first = feed.subscribe(listener().subscriber)
+    const first = feed.subscribe(listener(some.tenant).subscriber)
     await first.start
     await other.users.create(some, newUser())
     // The feed's own first read may have begun before that.
-    const flushed = [feed.flush(), feed.flush()]
+    const flushed = [feed.flush(some.tenant), feed.flush(some.tenant)]
     await until(() => isReading)
     first.end()
     await other.users.create(some, newUser())
@@ -214,7 +259,7 @@ describe("the feed of events", () => {
     held.resolve()
     const start = await subscription.start
     await Promise.all(flushed)
-    await feed.flush()
+    await feed.flush(some.tenant)
     expect(some.delivered).toEqual([])
     expect(some.positions.length).toBeGreaterThan(1)
     for (const [n, { sequence, asOf }] of some.positions.entries()) {
@@ -225,62 +270,63 @@ describe("the feed of events", () => {
   })
 
   test.each([
-    ["continues if no events were deleted", 0, "same", 0],
-    ["reports that unread events were deleted", 1, "same", 1],
-    ["reports that the database is another one with as many events", 0, "other", 1],
-  ])("after a time without reads it %s", async (_, more, name, resets) => {
+    ["continues if no events were deleted", 0, 0],
+    ["reports that unread events were deleted", 1, 1],
+  ])("after a time without reads it %s", async (_, more, resets) => {
     let isLater = false
     const events: EventStore = {
       ...store.events,
       async history(waiter) {
         const history = await store.events.history(waiter)
         if (!isLater) return history
-        return { ...history, id: name === "same" ? history.id : name, before: start.sequence + more }
+        return { ...history, before: start.sequence + more }
       },
     }
     const feed = open({ ...slow, events })
     const some = listener()
     const start = await feed.subscribe(some.subscriber).start
-    await feed.flush()
+    await feed.flush(some.tenant)
     await other.users.create(some, newUser({ id: "later" }))
     const now = performance.now()
     const clock = jest.spyOn(performance, "now").mockImplementation(() => now + 60_000)
     isLater = true
-    await feed.flush()
+    await feed.flush(some.tenant)
     clock.mockRestore()
     expect(some.resets).toHaveLength(resets)
     expect(some.ids()).toEqual(resets === 0 ? ["later"] : [])
   })
 
-  test("reports at once that the database has fewer events, so it is another one", async () => {
-    let back = 0
+  test("reports at once that the database is another one, with fewer events or as many", async () => {
+    let change = {}
     const events: EventStore = {
       ...store.events,
-      sequence: async (waiter) => (await store.events.sequence(waiter)) - back,
+      sequence: async (caller) => ({ ...(await store.events.sequence(caller)), ...change }),
     }
     const feed = open({ ...slow, events })
     const some = listener()
     await store.users.create(some, newUser())
     const { sequence } = await feed.subscribe(some.subscriber).start
-    back = 1
-    expect(await feed.flush()).toBe(sequence - 1)
-    expect(some.resets).toEqual([{ sequence: sequence - 1, asOf: expect.any(Number) }])
+    change = { last: sequence - 1 }
+    expect(await feed.flush(some.tenant)).toBe(sequence - 1)
+    change = { last: sequence, history: "ANOTHER" }
+    await feed.flush(some.tenant)
+    expect(some.resets.map((position) => position.sequence)).toEqual([sequence - 1, sequence])
   })
 
   test.each([999, 1_000, 1_001, 2_000, 2_001])("delivers all of %i events that came at once", async (count) => {
     let last = 0
     const all = range(count).map((n) => ({ sequence: n + 1, tenant: "t", created: new Date() }) as StoredEvent)
     const events = {
-      sequence: async () => last,
+      sequence: async () => ({ history: "one", last }),
       history: async () => ({ id: "one", before: 0, last }),
       read: async (_: unknown, { after, limit }: { after: number; limit: number }) => all.slice(after, after + limit),
     }
     const feed = open({ ...slow, events })
     const some = listener("t")
     await feed.subscribe(some.subscriber).start
-    await feed.flush()
+    await feed.flush(some.tenant)
     last = count
-    expect(await feed.flush()).toBe(count)
+    expect(await feed.flush(some.tenant)).toBe(count)
     expect(some.delivered).toEqual(all)
     expect(some.positions.at(-1)?.sequence).toBe(count)
   })
@@ -292,7 +338,7 @@ describe("the feed of events", () => {
     await feed.stop()
     const count = some.positions.length
     await store.users.create(some, newUser())
-    await expect(feed.flush()).rejects.toThrow()
+    await expect(feed.flush(some.tenant)).rejects.toThrow()
     expect(some.positions).toHaveLength(count)
   })
 })

@@ -2,7 +2,8 @@ import { Failure } from "../errors/failure.js"
 import type { Caller, EventStore } from "../store/store.js"
 import type { EventKind, EventPosition, StoredEvent } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
-import type { EventFeed, FeedSubscriber } from "./feed.js"
+import type { EventFeed } from "./feed.js"
+import type { FeedSubscriber } from "./subscription.js"
 
 export interface WatchOptions {
   /** The position after which events are yielded. Default: events that are committed from now on. */
@@ -89,7 +90,7 @@ export async function* watch(
     for (;;) {
       while (after < inTable) {
         const upTo = inTable
-        const page = await events.read(caller, { after, limit: pageSize, tenant })
+        const page = await events.read(caller, { after, limit: pageSize })
         // Read after the page, so that it includes every deletion that happened before the page was read.
         const { id, before } = await events.history(caller)
         if (id !== now.id || after < before) throw cursorExpired()

@@ -208,7 +208,7 @@ function eventMetrics(registry: Registry): FeedObserver {
   })
   const events = new Counter({
     name: "authwire_events_read_total",
-    help: "Events of all tenants that were read from the database; each process that has streams or readers counts an event once.",
+    help: "Events that were read from the database; each process that has streams or other readers of a tenant counts an event once.",
     registers,
   })
   const lag = new Gauge({

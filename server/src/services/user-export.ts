@@ -65,7 +65,7 @@ export function userExport({ users, accounts, sessions, authenticators, events }
     if (after === 0) await events.sequence(caller)
     let last = after
     for (let reads = 0; reads < readsOfPage; reads++) {
-      const all = await events.read(caller, { after: last, limit: eventsAtOnce, tenant: caller.tenant })
+      const all = await events.read(caller, { after: last, limit: eventsAtOnce })
       for (const event of all) {
         if (items.length === size) return { items, next: String(last) }
         if (event.userId === userId) items.push(event)

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto"
-import type { EventFeed, FeedPosition } from "../events/feed.js"
+import type { EventFeed } from "../events/feed.js"
+import type { FeedPosition } from "../events/subscription.js"
 import type { EventStore } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
 
@@ -7,14 +8,12 @@ import type { EventKind, StoredEvent } from "../store/types.js"
 export interface Changes {
   /** A time by the clock of the feed. All changes that were committed before have been delivered. */
   readonly asOf: number
-  /** The position up to which changes have been delivered, in the sequence that all processes and tenants share. */
+  /** The position up to which changes have been delivered, in the sequence of the tenant that all processes share. */
   readonly sequence: bigint
   /** The keys of what was changed or deleted; see FollowResponse.keys. */
   readonly keys: readonly string[]
   /** Whether a change concerns all sessions of the tenant. */
   readonly isOfAll: boolean
-  /** Whether the read found any event of the tenant, even one that no cache needs. */
-  readonly hasEvents: boolean
   /** Whether changes may be missing, or the sequence is that of another database. Previous state is then invalid. */
   readonly isReset: boolean
 }
@@ -27,7 +26,7 @@ export interface ChangeFeed {
   follow(tenant: string, listener: (changes: Changes) => void): () => void
   /**
    * Returns a sequence that covers everything of the tenant that was committed before this call. It is not higher than
-   * that of the last changes with an event of the tenant. Rejects if it cannot be read.
+   * that of the tenant's last event. Rejects if it cannot be read.
    */
   reach(tenant: string): Promise<bigint>
 }
@@ -45,9 +44,9 @@ const ofUsers: ReadonlySet<EventKind> = new Set<EventKind>([
 const ofAll: ReadonlySet<EventKind> = new Set<EventKind>(["all_sessions.revoked", "session_policy.updated"])
 
 /** Creates the feed of changes from the feed of events. */
-export function changeFeed(feed: EventFeed, events: Pick<EventStore, "isEnabled" | "last">): ChangeFeed {
+export function changeFeed(feed: EventFeed, { isEnabled }: Pick<EventStore, "isEnabled">): ChangeFeed {
   return {
-    isOn: events.isEnabled,
+    isOn: isEnabled,
     follow(tenant, listener) {
       const { end } = feed.subscribe({
         tenant,
@@ -56,12 +55,7 @@ export function changeFeed(feed: EventFeed, events: Pick<EventStore, "isEnabled"
       })
       return end
     },
-    async reach(tenant) {
-      await feed.flush()
-      // Processes write a tenant's row only because of its own events, so a call must not wait for those of other
-      // tenants. Without any event that is kept, there is nothing to wait for.
-      return BigInt((await events.last({ tenant })) ?? 0)
-    },
+    reach: async (tenant) => BigInt(await feed.flush(tenant)),
   }
 }
 
@@ -72,7 +66,6 @@ function changesOf(events: readonly StoredEvent[], { sequence, asOf }: FeedPosit
     sequence: BigInt(sequence),
     keys: keys.filter((key) => key !== undefined),
     isOfAll: events.some(({ kind }) => ofAll.has(kind)),
-    hasEvents: events.length > 0,
     isReset: keys.includes(undefined),
   }
 }

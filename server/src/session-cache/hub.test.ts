@@ -70,7 +70,7 @@ function start() {
     /** A look at the database that begins now and finds changes of these keys. */
     look(keys: readonly string[] = [], more: Partial<Changes> = {}) {
       if (keys.length > 0) sequence++
-      listener?.({ asOf: time, sequence, keys, isOfAll: false, hasEvents: keys.length > 0, isReset: false, ...more })
+      listener?.({ asOf: time, sequence, keys, isOfAll: false, isReset: false, ...more })
     },
     async written(how: "done" | "fail" = "done") {
       writes.at(-1)?.[how]()

@@ -90,12 +90,8 @@ export function cacheHub({ follow, write: writeReport, now, elapsed, after, onFa
   const streams = new Set<ClientStream>()
   /** The leases of all streams, and those of ended streams until they expire. */
   const leases = new Set<Lease>()
-  /** The sequence up to which changes have been delivered to the streams. */
+  /** The sequence up to which changes have been delivered to the streams. No call waits for a higher one before the tenant's next event. */
   let delivered = 0n
-  /** The `confirmed` that the report has to reach. No call waits for a higher one before the tenant's next event. */
-  let lastEvent = 0n
-  /** Whether reads were missed before the next one. They may have found changes. */
-  let hasMissed = true
   /** The written report as far as this process knows it, and when it expires, by `elapsed`. */
   let written = { leaseMs: 0, confirmed: -1n, until: Number.NEGATIVE_INFINITY }
   let writing = false
@@ -122,17 +118,15 @@ export function cacheHub({ follow, write: writeReport, now, elapsed, after, onFa
     return { leaseMs, confirmed }
   }
 
-  function onChanges({ asOf, sequence, keys, isOfAll, hasEvents, isReset }: Changes): void {
+  function onChanges({ asOf, sequence, keys, isOfAll, isReset }: Changes): void {
     if (isReset) {
       // Cached sessions may have changed without a notification to their clients.
-      delivered = lastEvent = sequence
+      delivered = sequence
       written.confirmed = -1n
       for (const { client } of [...streams]) client.fail(new Failure("CONFLICT", { message: "changes were missed" }))
       return
     }
     if (sequence > delivered) delivered = sequence
-    if (hasEvents || hasMissed) lastEvent = delivered
-    hasMissed = false
     for (const stream of streams) stream.add({ keys, isOfAll }, delivered, asOf)
     answer()
   }
@@ -190,7 +184,7 @@ export function cacheHub({ follow, write: writeReport, now, elapsed, after, onFa
       onIdle?.()
       return
     }
-    const confirms = confirmed > written.confirmed && written.confirmed < lastEvent
+    const confirms = confirmed > written.confirmed
     const validMs = written.until - renewalMs - elapsed()
     const isDue = confirms || leaseMs > written.leaseMs || validMs < 0
     // At least 1, because a timer that ends just before the moment would be set again without end.
@@ -256,10 +250,7 @@ export function cacheHub({ follow, write: writeReport, now, elapsed, after, onFa
       const stream = new ClientStream(client, delivered)
       streams.add(stream)
       leases.add(stream.lease)
-      if (unfollow === undefined) {
-        hasMissed = true
-        unfollow = follow(onChanges)
-      }
+      unfollow ??= follow(onChanges)
       return {
         receive(request) {
           if (!streams.has(stream)) return

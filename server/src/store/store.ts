@@ -10,6 +10,7 @@ import type {
   CachingProcess,
   CountFilter,
   Disabled,
+  EventHead,
   EventHistory,
   EventPosition,
   Extra,
@@ -452,29 +453,31 @@ export interface AuthenticatorStore {
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
 }
 
-/** The events of all tenants, in the order in which they were written, as far as that order could be observed. */
+/**
+ * The events of each tenant, in the order in which they were written, as far as that order could be observed. Tenants have nothing in
+ * common: neither sequences nor a lock.
+ */
 export interface EventStore {
   /** Whether writes of this process add events. */
   readonly isEnabled: boolean
   /**
-   * Assigns a sequence to each committed event that has none yet, and returns the last sequence. So an event that was
-   * committed before the call has that sequence or a lower one, in every process. An event that commits later gets a
-   * higher one, however long its transaction takes; an event that is rolled back gets none. Never throws CONFLICT
-   * because of concurrent calls of this method.
+   * Assigns a sequence to each committed event of the tenant that has none yet, and returns where its events stand. So an event that was
+   * committed before the call has the last sequence or a lower one, in every process. An event that commits later gets a
+   * higher one, however long its transaction takes; an event that is rolled back gets none. Calls at the same time share the statement
+   * that finds that there is nothing to do, also those for several tenants. Never throws CONFLICT because of concurrent calls of this
+   * method. Throws TENANT_NOT_FOUND.
    */
-  sequence(waiter: Waiter): Promise<number>
+  sequence(caller: Caller): Promise<EventHead>
   /**
-   * Returns at most `limit` events of one tenant, or of all, with a sequence greater than `after`, in order. No event
-   * with a lower sequence than a returned one appears later.
+   * Returns at most `limit` events of the tenant with a sequence greater than `after`, in order. No event with a lower sequence than a
+   * returned one appears later.
    */
-  read(waiter: Waiter, range: { after: number; limit: number; tenant?: string | undefined }): Promise<StoredEvent[]>
-  /** Returns the highest sequence of the tenant's stored events; null if none of them has a sequence. */
-  last(caller: Caller): Promise<number | null>
+  read(caller: Caller, range: { after: number; limit: number }): Promise<StoredEvent[]>
   /**
-   * Returns the range of stored events. A call after `read` shows whether events were cleaned up that `read` would have
-   * returned.
+   * Returns the range of the stored events of the tenant. A call after `read` shows whether events were cleaned up that `read` would
+   * have returned. Throws TENANT_NOT_FOUND.
    */
-  history(waiter: Waiter): Promise<EventHistory>
+  history(caller: Caller): Promise<EventHistory>
   /**
    * Creates a function that encodes positions as cursors for callers of the tenant. Only the store can create a cursor,
    * and a cursor reveals nothing.
@@ -565,7 +568,8 @@ export interface ExpiredRows {
   readonly keepMs: number | undefined
   /**
    * Deletes the oldest rows whose time is at or after `from` and before `before`, at most `limit`, in one short
-   * transaction. Skips rows that are locked by other transactions. Returns null if there are none.
+   * transaction. Skips rows that are locked by other transactions. Returns null if there are none. Of events, a call deletes those of one
+   * tenant, perhaps none, and the one that follows the last tenant returns null.
    */
   deleteBatch(waiter: Waiter, span: { from: Date; before: Date; limit: number }): Promise<DeletedRows | null>
 }
@@ -594,7 +598,7 @@ export interface TenantStore {
   list(waiter: Waiter): Promise<Tenant[]>
   /** Returns the tenants that are not being deleted in the byte order of their names. See Pages. */
   page(caller: Caller, page: PageRequest): Promise<Page<Tenant>>
-  /** Returns the number of rows of the tenant in each table, without its events. */
+  /** Returns the number of rows of the tenant in each table. */
   count(waiter: Waiter, name: string): Promise<TenantRows[]>
   /**
    * Begins the deletion of a tenant: from its return on, every call fails that would create a user or anything else of it, with
@@ -603,9 +607,9 @@ export interface TenantStore {
    */
   mark(waiter: Waiter, tenant: Required<Pick<Tenant, "name" | "deleted">>): Promise<boolean>
   /**
-   * Deletes at most `limit` rows of a marked tenant in one transaction: its data, then its API keys, and the tenant itself last, if
-   * nothing else is left. Returns null if it is gone, or was not marked. A count of 0 means that another call has got in between. Its
-   * events are left to the cleanup, because the positions of other tenants depend on them.
+   * Deletes at most `limit` rows of a marked tenant in one transaction: its data, then its API keys, its events, and the tenant
+   * itself last, if nothing else is left. Returns null if it is gone, or was not marked. A count of 0 means that another call has got in
+   * between.
    */
   deleteBatch(waiter: Waiter, name: string, limit: number): Promise<TenantRows | null>
   /** Runs work that writes elsewhere, while the tenant cannot be marked. Returns undefined, without running it, if there is none. */

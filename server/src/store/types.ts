@@ -323,10 +323,18 @@ export interface EventPosition {
   sequence: number
 }
 
-/** The range of the stored events. */
+/** Where the events of a tenant stand. */
+export interface EventHead {
+  /** See EventHistory.id. */
+  history: string
+  /** The last sequence; 0 if there has never been an event. */
+  last: number
+}
+
+/** The range of the stored events of a tenant. */
 export interface EventHistory {
   /**
-   * The id of the history. Each database has its own, because another database has other events under the same
+   * The id of the history. Each tenant of each database has its own, because another one has other events under the same
    * sequences.
    */
   id: string

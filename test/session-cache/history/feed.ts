@@ -20,9 +20,8 @@ export function createFeed({ simulation, database, latency, process, now }: Feed
   let delivered = 0
 
   /** The last committed change of the tenant, as the service reads it from its database. */
-  function lastOf(tenant: string, sequence: number): number {
-    const last = database.log.findLastIndex((change, index) => change.tenant === tenant && index < sequence) + 1
-    return last > 0 ? last : sequence
+  function lastOf(tenant: string, sequence: number): bigint {
+    return BigInt(database.log.findLastIndex((change, index) => change.tenant === tenant && index < sequence) + 1)
   }
 
   function deliver(asOf: number, sequence: number): void {
@@ -32,17 +31,16 @@ export function createFeed({ simulation, database, latency, process, now }: Feed
       const own = changes.filter((change) => change.tenant === tenant)
       listener({
         asOf,
-        sequence: BigInt(sequence),
+        sequence: lastOf(tenant, sequence),
         keys: own.flatMap(({ keys }) => keys),
         isOfAll: own.some(({ isOfAll }) => isOfAll),
-        hasEvents: own.length > 0,
         isReset: false,
       })
     }
     const asked = reaching
     reaching = []
     for (const one of asked) {
-      if (one.at < asOf) one.resolve(BigInt(lastOf(one.tenant, sequence)))
+      if (one.at < asOf) one.resolve(lastOf(one.tenant, sequence))
       else reaching.push(one)
     }
   }

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "@jest/globals"
-import type { Caller, Store } from "../../../server/src/store/store.js"
+import type { Caller, DeletedRows, Store } from "../../../server/src/store/store.js"
 import type { StoredEvent } from "../../../server/src/store/types.js"
-import { type ContractContext, createTenant, newId, newUser, outcomes, range } from "./context.js"
+import { type ContractContext, createTenant, expiredRows, newId, newUser, outcomes, range } from "./context.js"
 
 /** The fields of an event without its position, tenant and time. */
 export type Told = Omit<StoredEvent, "sequence" | "tenant" | "created">
 
 /** Returns all events of a tenant. */
 export async function readAll(store: Store, tenant: string): Promise<StoredEvent[]> {
-  await store.events.sequence({})
+  await store.events.sequence({ tenant })
   const all: StoredEvent[] = []
   for (;;) {
-    const page = await store.events.read({}, { after: all.at(-1)?.sequence ?? 0, limit: 100, tenant })
+    const page = await store.events.read({ tenant }, { after: all.at(-1)?.sequence ?? 0, limit: 100 })
     all.push(...page)
     if (page.length < 100) return all
   }
@@ -27,9 +27,10 @@ export async function toldEvents(store: Store, tenant: string): Promise<Told[]> 
 /** Declares the tests of the events as they are read: their sequence, cursors, history and cleanup. */
 export function eventLogContract(context: ContractContext): void {
   const told = (tenant: string) => toldEvents(context.other, tenant)
-  /** Returns the number of events without a sequence. */
-  const waiting = async () => {
-    const [row] = await context.database.sql("SELECT COUNT(*) AS count FROM events WHERE sequence IS NULL")
+  /** Returns the number of events of a tenant without a sequence. */
+  const waiting = async ({ tenant }: Caller) => {
+    const sql = "SELECT COUNT(*) AS count FROM events WHERE tenant = ? AND sequence IS NULL"
+    const [row] = await context.database.sql(sql, [tenant])
     return Number(row?.count)
   }
 
@@ -49,16 +50,17 @@ export function eventLogContract(context: ContractContext): void {
       await database.sql("BEGIN")
       await insert("user.updated")
       await store.users.create(caller, newUser({ id: "u" }))
-      const last = await store.events.sequence({})
+      const { last, history } = await store.events.sequence(caller)
       expect(await told(caller.tenant)).toEqual([{ kind: "user.created", userId: "u" }])
       await database.sql("COMMIT")
-      const later = await other.events.sequence({})
-      expect(later).toBeGreaterThan(last)
+      const later = await other.events.sequence(caller)
+      expect(later).toEqual({ history, last: expect.any(Number) })
+      expect(later.last).toBeGreaterThan(last)
       expect((await told(caller.tenant)).map(({ kind }) => kind)).toEqual(["user.created", "user.updated"])
       await database.sql("BEGIN")
       await insert("user.deleted")
       await database.sql("ROLLBACK")
-      expect(await other.events.sequence({})).toBe(later)
+      expect(await other.events.sequence(caller)).toEqual(later)
       expect(await told(caller.tenant)).toHaveLength(2)
     })
 
@@ -71,9 +73,9 @@ export function eventLogContract(context: ContractContext): void {
         users.map(async (user, n) => {
           const { users, events } = n % 2 ? store : other
           await users.create(caller, user)
-          const last = await events.sequence({})
+          const { last } = await events.sequence(caller)
           lastWritten = Math.max(lastWritten, last)
-          const after = await (n % 2 ? other : store).events.read({}, { after: 0, limit: 1000, tenant: caller.tenant })
+          const after = await (n % 2 ? other : store).events.read(caller, { after: 0, limit: 1000 })
           expect(after.filter(({ sequence }) => sequence <= last).map(({ userId }) => userId)).toContain(user.id)
         }),
       )
@@ -93,9 +95,9 @@ export function eventLogContract(context: ContractContext): void {
       for (const _ of range(23)) {
         await database.sql(`INSERT INTO events (tenant, kind, created) VALUES ${rows.join(", ")}`, values)
       }
-      expect(await waiting()).toBeGreaterThanOrEqual(2300)
-      const last = await store.events.sequence({})
-      expect(await waiting()).toBe(0)
+      expect(await waiting(caller)).toBe(2300)
+      const { last } = await store.events.sequence(caller)
+      expect(await waiting(caller)).toBe(0)
       const all = await readAll(store, caller.tenant)
       expect(all).toHaveLength(2300)
       expect(all.at(-1)?.sequence).toBe(last)
@@ -124,46 +126,58 @@ export function eventLogContract(context: ContractContext): void {
     }
   })
 
-  test("read: returns the following events, of one tenant or of all, at most the limit", async () => {
+  test("read: returns the following events of the tenant, at most the limit", async () => {
     const [one, two] = [await createTenant(context), await createTenant(context)]
     const { store } = context
-    const start = await store.events.sequence({})
     for (const n of range(6)) await store.users.create(n % 2 ? one : two, newUser({ id: `${n}` }))
-    const last = await store.events.sequence({})
-    const ids = async (range: { after: number; limit: number; tenant?: string }) =>
-      (await store.events.read({}, range)).map(({ userId }) => userId).join("")
-    expect(await ids({ after: start, limit: 10 })).toBe("012345")
-    expect(await ids({ after: start, limit: 4 })).toBe("0123")
-    expect(await ids({ after: start, limit: 10, tenant: one.tenant })).toBe("135")
-    expect(await ids({ after: start, limit: 2, tenant: two.tenant })).toBe("02")
-    expect(await ids({ after: last, limit: 10 })).toBe("")
+    const { last } = await store.events.sequence(one)
+    await store.events.sequence(two)
+    const ids = async (caller: Caller, range: { after: number; limit: number }) =>
+      (await store.events.read(caller, range)).map(({ userId }) => userId).join("")
+    expect(await ids(one, { after: 0, limit: 10 })).toBe("135")
+    expect(await ids(two, { after: 0, limit: 2 })).toBe("02")
+    expect(await ids(one, { after: last, limit: 10 })).toBe("")
   })
 
-  test("last: the highest sequence of the tenant's events; null if there is none", async () => {
-    const { store, other } = context
+  test("each tenant has sequences and a history of its own, from its first reader on", async () => {
     const [one, two] = [await createTenant(context), await createTenant(context)]
-    expect(await other.events.last(one)).toBeNull()
+    const { store, other, database } = context
+    const headsOf = async ({ tenant }: Caller) =>
+      await database.sql("SELECT history FROM event_head WHERE tenant = ?", [tenant])
     await store.users.create(one, newUser())
-    // An event without a sequence does not count.
-    expect(await other.events.last(one)).toBeNull()
-    const sequence = await store.events.sequence({})
-    expect(await other.events.last(one)).toBe(sequence)
-    await store.users.create(two, newUser())
-    await store.events.sequence({})
-    expect(await other.events.last(one)).toBe(sequence)
-    expect(await other.events.last(two)).toBe((await readAll(store, two.tenant))[0]?.sequence)
+    expect(await headsOf(one)).toEqual([])
+    const heads = await Promise.all(range(8).flatMap((n) => [one, two].map((n % 2 ? store : other).events.sequence)))
+    const [ofOne, ofTwo] = [heads[0], heads[1]]
+    expect([ofOne?.last, ofTwo?.last]).toEqual([1, 0])
+    expect(ofOne?.history).toMatch(/^[\dA-F]{32}$/)
+    expect(ofTwo?.history).not.toBe(ofOne?.history)
+    for (const [n, head] of heads.entries()) expect(head).toEqual(heads[n % 2])
+    expect(await headsOf(one)).toEqual([{ history: ofOne?.history }])
+    for (const _ of range(3)) await store.users.create(two, newUser())
+    expect([(await other.events.sequence(two)).last, (await other.events.sequence(one)).last]).toEqual([3, 1])
+    const gone = { tenant: "gone" }
+    await expect(store.events.sequence(gone)).rejects.toMatchObject({ reason: "TENANT_NOT_FOUND" })
+    expect(await headsOf(gone)).toEqual([])
   })
 
-  test("history: identifies the database; `before` covers exactly the deleted events", async () => {
+  /** Runs one round of the cleanup over all tenants, in batches. Returns those that deleted something. */
+  async function deleteBefore(ms: number, limit = 1000): Promise<DeletedRows[]> {
+    const events = expiredRows(context.store, "events")
+    const batches: DeletedRows[] = []
+    for (;;) {
+      const batch = await events.deleteBatch({}, { from: new Date(0), before: new Date(ms), limit })
+      if (batch === null) return batches
+      if (batch.count > 0) batches.push(batch)
+    }
+  }
+
+  test("history: identifies the tenant's events of the database; `before` covers exactly the deleted ones", async () => {
     const { store, other, clock } = context
     const caller = await createTenant(context)
-    const events = store.expired.tables.find(({ table }) => table === "events")
-    const deleteBefore = (ms: number, limit = 1000) =>
-      events?.deleteBatch({}, { from: new Date(0), before: new Date(ms), limit })
     // Delete the events of other tests first.
-    while ((await deleteBefore(Date.UTC(9000, 0, 1))) != null);
-    const empty = await store.events.history({})
-    expect(empty).toEqual({ id: expect.stringMatching(/^[\dA-F]{32}$/), before: empty.last, last: empty.last })
+    await deleteBefore(Date.UTC(9000, 0, 1))
+    const empty = await store.events.history(caller)
+    expect(empty).toEqual({ id: expect.stringMatching(/^[\dA-F]{32}$/), before: 0, last: 0 })
     const start = clock.now
     try {
       for (const n of range(5)) {
@@ -173,42 +187,37 @@ export function eventLogContract(context: ContractContext): void {
     } finally {
       clock.now = start
     }
-    expect(await deleteBefore(start)).toBeNull()
+    expect(await deleteBefore(start)).toEqual([])
     const all = await readAll(store, caller.tenant)
-    expect(await other.events.history({})).toEqual({ ...empty, last: all[4]?.sequence })
-    expect(await deleteBefore(start + 3, 2)).toEqual({ count: 2, first: new Date(start), last: new Date(start + 1) })
-    expect(await deleteBefore(start + 3, 2)).toEqual({
-      count: 1,
-      first: new Date(start + 2),
-      last: new Date(start + 2),
-    })
-    expect(await deleteBefore(start + 3, 2)).toBeNull()
+    expect(await other.events.history(caller)).toEqual({ ...empty, last: all[4]?.sequence })
+    expect(await deleteBefore(start + 3, 2)).toEqual([
+      { count: 2, first: new Date(start), last: new Date(start + 1) },
+      { count: 1, first: new Date(start + 2), last: new Date(start + 2) },
+    ])
+    expect(await deleteBefore(start + 3, 2)).toEqual([])
     expect((await readAll(other, caller.tenant)).map(({ userId }) => userId)).toEqual(["3", "4"])
-    const { before, last } = await other.events.history({})
+    const { before, last } = await other.events.history(caller)
     expect(before).toBeGreaterThanOrEqual(all[2]?.sequence as number)
     expect(before).toBeLessThan(all[3]?.sequence as number)
     expect(last).toBe(all[4]?.sequence)
   })
 
-  test("the cleanup stops at the first event to keep, so that the rest has no gaps", async () => {
+  test("the cleanup stops at the first event of a tenant to keep, so that the rest has no gaps", async () => {
     const { store, clock } = context
-    const caller = await createTenant(context)
-    const events = store.expired.tables.find(({ table }) => table === "events")
+    const [caller, next] = [await createTenant(context), await createTenant(context)]
     const start = clock.now
-    const everything = { from: new Date(0), before: new Date(Date.UTC(9000, 0, 1)), limit: 1000 }
-    const deleteAll = { ...everything, before: new Date(start + 2) }
-    while ((await events?.deleteBatch({}, everything)) != null);
+    await deleteBefore(Date.UTC(9000, 0, 1))
     try {
       for (const ms of [1, 9, 1]) {
         clock.now = start + ms
-        await store.users.create(caller, newUser({ id: `${newId()}` }))
+        for (const one of [caller, next]) await store.users.create(one, newUser({ id: `${newId()}` }))
       }
     } finally {
       clock.now = start
     }
-    expect(await events?.deleteBatch({}, deleteAll)).toMatchObject({ count: 1 })
-    expect(await events?.deleteBatch({}, deleteAll)).toBeNull()
-    expect(await readAll(store, caller.tenant)).toHaveLength(2)
-    while ((await events?.deleteBatch({}, everything)) != null);
+    expect(await deleteBefore(start + 2)).toMatchObject([{ count: 1 }, { count: 1 }])
+    expect(await deleteBefore(start + 2)).toEqual([])
+    for (const { tenant } of [caller, next]) expect(await readAll(store, tenant)).toHaveLength(2)
+    await deleteBefore(Date.UTC(9000, 0, 1))
   })
 }

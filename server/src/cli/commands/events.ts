@@ -27,13 +27,14 @@ export const tailEvents: Work<"events tail"> = async (configuration, { print }) 
       })
       try {
         await requireTenant(database, tenant)
-        const { id: history, before } = await events.history({ signal: stopped })
+        const caller = { tenant, signal: stopped }
+        const { id: history, before } = await events.history(caller)
         const first = after ?? (since > 0 ? before : undefined)
         const now = await databaseClock(database)(database.reads({ signal: stopped }))
         const from = after === undefined && since > 0 ? now.getTime() - since : 0
         const start = first === undefined ? undefined : { history, sequence: first }
         const wanted = kinds && new Set(kinds)
-        for await (const { event } of watch({ events, feed }, { tenant, signal: stopped }, { start, kinds: wanted })) {
+        for await (const { event } of watch({ events, feed }, caller, { start, kinds: wanted })) {
           if (event !== undefined && event.created.getTime() >= from)
             await print(`${json ? JSON.stringify(event) : lineOf(event)}\n`)
         }

@@ -3,7 +3,7 @@ import { oncePer } from "../../util/once-per.js"
 import type { ExpiredRows, ExpiredStore } from "../store.js"
 import { databaseClock } from "./clock.js"
 import { type Database, withShards } from "./database.js"
-import { eventStore } from "./events/events.js"
+import { eventSequences } from "./events/event-sequences.js"
 import { oldEvents } from "./events/old-events.js"
 import type { Cell } from "./query/statement.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
@@ -30,14 +30,13 @@ export function expiredStore(database: Database, options: ExpiredOptions): Expir
 type ExpiredOptions = { eventsKeepMs: number; auditKeepMs: number }
 
 function expiredIn(database: Database, { eventsKeepMs, auditKeepMs }: ExpiredOptions): ExpiredRows[] {
-  const { sequence } = eventStore(database, { isEnabled: eventsKeepMs > 0 })
   return [
     expiredRows(database, walks.sessionsByExpiry),
     expiredRows(database, walks.verificationTokensByExpiry),
     expiredRows(database, walks.idempotencyKeysByCreation, idempotencyKeysMs),
     expiredRows(database, walks.cachesByExpiry, cachesMs),
     ...(auditKeepMs > 0 ? [expiredRows(database, walks.auditEntriesByCreation, auditKeepMs)] : []),
-    oldEvents(database, eventsKeepMs, sequence),
+    oldEvents(database, eventsKeepMs, eventSequences(database).step),
     deletedUsers(database),
   ]
 }

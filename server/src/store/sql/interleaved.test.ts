@@ -81,7 +81,7 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     for (const user of users) await store.users.create(anyone, user)
     const given = newSession(users[0].id, Date.now() + 3_600_000)
     const { id } = await store.sessions.create(anyone, given)
-    const last = await store.events.sequence({})
+    const { last } = await store.events.sequence(anyone)
     const revoked = await during(
       (reach) => ({
         async write(...given) {
@@ -97,8 +97,8 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     else expect(revoked).toMatchObject({ userId: users[1].id, extra: { role: "admin" } })
     const found = await store.sessions.getWithUser(anyone, given.sessionToken)
     expect(found?.user.id).toBe(ofFormer ? users[1].id : undefined)
-    await store.events.sequence({})
-    const events = await store.events.read({}, { after: last, limit: 10 })
+    await store.events.sequence(anyone)
+    const events = await store.events.read(anyone, { after: last, limit: 10 })
     expect(events.map(({ kind, userId }) => [kind, userId])).toEqual(kinds.map((kind) => [kind, users[1].id]))
   })
 
@@ -259,14 +259,14 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
   test("another process creates an authenticator: an event of updateCounter names the user if there is one", async () => {
     const user = await store.users.create(anyone, newUser())
     const authenticator = newAuthenticator(user.id)
-    const last = await store.events.sequence({})
+    const { last } = await store.events.sequence(anyone)
     const raised = await during(
       after,
       ({ authenticators }) => authenticators.updateCounter(anyone, authenticator.credentialID, 2),
       () => other.authenticators.create(anyone, authenticator),
     )
-    await store.events.sequence({})
-    const events = await store.events.read({}, { after: last, limit: 10 })
+    await store.events.sequence(anyone)
+    const events = await store.events.read(anyone, { after: last, limit: 10 })
     const kinds = ["authenticator.created", ...(raised === null ? [] : ["authenticator.updated"])]
     expect(events.map(({ kind, userId }) => [kind, userId])).toEqual(kinds.map((kind) => [kind, user.id]))
   })

@@ -130,24 +130,26 @@ export function tenantPages(database: Database, tokens: PageTokens): TenantStore
   }
 }
 
-/** Returns every table with rows of tenants, except that of events. A table that others reference comes after them. */
+/**
+ * Returns every table with rows of tenants. A table that others reference comes after them, and the events after all whose writes may
+ * still add one.
+ */
 function ownedTables(database: Database) {
   const { dataSource, tables } = database
   const all = Object.values<unknown>(tables) as Table<Owned, "tenant">[]
-  const { events, users, apiKeys } = tables
-  const last = [users.name, apiKeys.name]
+  const { users, apiKeys, events, eventHead } = tables
+  const last = [users.name, apiKeys.name, events.name, eventHead.name]
   return all
-    .filter(
-      ({ entity, name }) => name !== events.name && dataSource.getMetadata(entity).findColumnWithPropertyName("tenant"),
-    )
+    .filter(({ entity }) => dataSource.getMetadata(entity).findColumnWithPropertyName("tenant"))
     .sort((one, other) => last.indexOf(one.name) - last.indexOf(other.name))
     .map((table) => {
       // Users that are being deleted, too.
       const select = (what: string) => table.selectFrom("t").withDeleted().select(what).where("t.tenant = :tenant")
       const parameters = { tenant: ({ tenant }: Owned) => table.cell("tenant", tenant) }
-      const keys = table.key.map((property) => `t.${property}`).join(", ")
+      const key = [...new Set(["tenant", ...table.key])]
+      const keys = key.map((property) => `t.${property}`).join(", ")
       const firstOf = oncePer((limit: number) => statement<Owned, Owned>(select(keys).limit(limit), parameters))
-      const deleteThem = deleteByKeys(table)
+      const deleteThem = deleteByKeys(table, key)
       return {
         table: table.name,
         countRows: statement<Owned, Owned>(select("COUNT(*)"), parameters),

@@ -50,8 +50,8 @@ export function sessionLimitContract(context: ContractContext): void {
       const [first, second] = await signInTimes(2, caller)
       expect(await idsOf(caller)).toEqual([second?.id])
       expect(await context.other.sessions.getWithUser(caller, first?.sessionToken as string)).toBeNull()
-      await context.other.events.sequence({})
-      const events = await context.other.events.read({}, { after: 3, limit: 99, tenant: caller.tenant })
+      await context.other.events.sequence(caller)
+      const events = await context.other.events.read(caller, { after: 3, limit: 99 })
       expect(events.slice(-2)).toMatchObject([
         { kind: "user.sessions_revoked", userId: "u" },
         { kind: "session.created", userId: "u" },

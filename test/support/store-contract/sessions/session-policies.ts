@@ -70,8 +70,8 @@ export function sessionPolicyContract(context: ContractContext): void {
       const { store, other } = context
       await store.sessionPolicies.update(caller, { maxAge: day })
       await store.sessionPolicies.update(caller, { maxAge: day })
-      await other.events.sequence({})
-      const events = await other.events.read({}, { after: 0, limit: 10, tenant: caller.tenant })
+      await other.events.sequence(caller)
+      const events = await other.events.read(caller, { after: 0, limit: 10 })
       expect(events.map(({ kind }) => kind)).toEqual([
         "user.created",
         "session_policy.updated",
@@ -162,8 +162,8 @@ export function sessionPolicyContract(context: ContractContext): void {
       const { store, other } = context
       const session = await signIn(caller)
       const count = async () => {
-        await other.events.sequence({})
-        return (await other.events.read({}, { after: 0, limit: 99, tenant: caller.tenant })).length
+        await other.events.sequence(caller)
+        return (await other.events.read(caller, { after: 0, limit: 99 })).length
       }
       const before = await count()
       expect(await store.sessions.update(caller, session.sessionToken, { expires: later(9 * day) })).toEqual(session)

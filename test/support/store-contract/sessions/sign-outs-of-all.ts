@@ -115,8 +115,8 @@ export function signOutOfAllContract(context: ContractContext): void {
         return Buffer.from("answer")
       })
       await store.sessions.revokeAll(caller, {})
-      await other.events.sequence({})
-      const events = await other.events.read({}, { after: 0, limit: 9, tenant: caller.tenant })
+      await other.events.sequence(caller)
+      const events = await other.events.read(caller, { after: 0, limit: 9 })
       expect(events.map(({ kind, provider }) => [kind, provider])).toEqual([
         ["user.created", undefined],
         ["session.created", undefined],

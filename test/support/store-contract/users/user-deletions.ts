@@ -53,8 +53,8 @@ export function userDeletionContract(context: ContractContext): void {
     while ((await cleanup(store, 500)) !== null);
   }
   const eventsIn = async ({ tenant }: Caller) => {
-    await context.store.events.sequence({})
-    const events = await context.store.events.read({}, { after: 0, limit: 100, tenant })
+    await context.store.events.sequence({ tenant })
+    const events = await context.store.events.read({ tenant }, { after: 0, limit: 100 })
     return events.map(({ kind }) => kind)
   }
 

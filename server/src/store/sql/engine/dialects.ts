@@ -22,7 +22,7 @@ const sqlite: Dialect = {
   within: sqliteStretch,
   sortsNulls: false,
   lockOfParent: "",
-  byPrimaryKey: "",
+  byPrimaryKey: " NOT INDEXED",
   parameter: () => "?",
   // Several columns are compared with a table only.
   rowsIn: (rows) => `VALUES ${rows.join(", ")}`,

@@ -3,6 +3,7 @@ import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { newId, newUser, range } from "@authwire/test-support/store-contract/context.js"
 import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type EventFeed, eventFeed } from "../../../events/feed.js"
 import { watch } from "../../../events/watch.js"
@@ -21,7 +22,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
   const open = async () => (await database.openStore({ eventsKeepMs: 86_400_000 })) as SqlStore
 
   beforeAll(async () => {
-    database = await createStoreDatabase(target, { tenants: ["load"] })
+    database = await createStoreDatabase(target, { tenants: ["load", "free", ...range(6).map((n) => `held ${n}`)] })
     for (const _ of range(3)) stores.push(await open())
   })
   afterAll(() => database.drop())
@@ -84,7 +85,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
           committed.push(id)
         }
         // Writes of this process that follow begin after this flush.
-        if (Math.random() < 0.2) await feeds[Math.floor(Math.random() * feeds.length)]?.flush()
+        if (Math.random() < 0.2) await feeds[Math.floor(Math.random() * feeds.length)]?.flush(caller.tenant)
       }
     }
 
@@ -93,9 +94,9 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
       let count = 0
       while (!isOver) {
         const victim = await open()
-        const dying = [victim.events.sequence({}), delay(Math.random() * 20)]
+        const dying = [victim.events.sequence(caller), delay(Math.random() * 20)]
         await Promise.race(dying)
-        const last = victim.events.sequence({}).catch(() => {})
+        const last = victim.events.sequence(caller).catch(() => {})
         await victim.close()
         await last
         await Promise.allSettled(dying)
@@ -109,7 +110,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
     async function watcher(): Promise<StoredEvent[]> {
       const [store, feed] = [stores[0] as SqlStore, feeds[0] as EventFeed]
       const seen: StoredEvent[] = []
-      let start: EventPosition | undefined = { history: (await store.events.history({})).id, sequence: 0 }
+      let start: EventPosition | undefined = { history: (await store.events.history(caller)).id, sequence: 0 }
       const last = () => committed.every((id) => seen.some(({ userId }) => userId === id))
       while (!isOver || !last()) {
         const abort = new AbortController()
@@ -136,7 +137,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
     isOver = true
     expect(await killing).toBeGreaterThan(0)
     const seen = await watching
-    for (const feed of feeds) await feed.flush()
+    for (const feed of feeds) await feed.flush(caller.tenant)
 
     const ids = (events: readonly StoredEvent[]) => events.map(({ userId }) => userId)
     const stored = await database.sql("SELECT user_id, sequence FROM events ORDER BY sequence")
@@ -163,4 +164,52 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
     if (!isSqlite) expect(overtaken.length).toBeGreaterThan(10)
     for (const feed of feeds) await feed.stop()
   })
+
+  type Lock = (tenant: string) => Promise<unknown>
+  // Each statement finds a row by its key, because InnoDB would also lock the rows around it.
+  const lockEvent: Lock = async (tenant) => {
+    const [row] = await database.sql("SELECT MIN(id) AS id FROM events WHERE tenant = ? AND sequence IS NULL", [tenant])
+    return database.sql("UPDATE events SET provider = 'p' WHERE id = ?", [row?.id])
+  }
+  const lockHead: Lock = (tenant) =>
+    database.sql("SELECT sequence FROM event_head WHERE tenant = ? FOR UPDATE", [tenant])
+  const locks: [what: string, count: number, lock: Lock][] = [
+    ["an event of a tenant", 1, lockEvent],
+    ["the heads of six tenants", 6, lockHead],
+  ]
+  // On SQLite a transaction that writes locks the whole database.
+  for (const [what, count, lock] of target === "sqlite" ? [] : locks)
+    test(`a transaction that has locked ${what} delays no watcher of another one`, async () => {
+      const store = await open()
+      const held = range(6).map((n) => ({ tenant: `held ${n}` }))
+      for (const caller of held) {
+        await store.events.sequence(caller)
+        await store.users.create(caller, newUser({ id: newId() }))
+      }
+      const feed = eventFeed({ events: store.events, pollMs: 5 })
+      const seen: unknown[] = []
+      const subscribe = (tenant: string) =>
+        feed.subscribe({
+          tenant,
+          onEvents: (events) => void seen.push(...events.map(({ userId }) => userId)),
+          onReset: () => {},
+        })
+      try {
+        await database.sql("BEGIN")
+        for (const { tenant } of held.slice(0, count)) await lock(tenant)
+        let heldBegan = 0
+        const starts = held.map(({ tenant }) => subscribe(tenant).start.then(() => void heldBegan++))
+        await subscribe("free").start
+        for (const id of range(3).map(() => newId())) {
+          await store.users.create({ tenant: "free" }, newUser({ id }))
+          await until(() => seen.at(-1) === id)
+        }
+        await until(() => heldBegan === held.length - count)
+        await database.sql("ROLLBACK")
+        await Promise.all(starts)
+      } finally {
+        await database.sql("ROLLBACK")
+        await feed.stop()
+      }
+    })
 })

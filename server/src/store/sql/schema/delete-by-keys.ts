@@ -8,11 +8,18 @@ import type { Table } from "./table.js"
  */
 const keysAtOnce = 20
 
-/** Creates a function that deletes the rows with these keys, each given by the cells of `table.key`. Returns their number. */
-export function deleteByKeys<Row extends ObjectLiteral, Key extends keyof Row & string>(table: Table<Row, Key>) {
-  const cells = table.key.map((property, index) => [property, (row: Cell[]) => row[index] as Cell])
+/**
+ * Creates a function that deletes the rows with these keys. Returns their number.
+ *
+ * @param key the properties whose cells each key has, in their order.
+ */
+export function deleteByKeys<Row extends ObjectLiteral, Key extends keyof Row & string>(
+  table: Table<Row, Key>,
+  key: readonly string[] = table.key,
+) {
+  const cells = key.map((property, index) => [property, (row: Cell[]) => row[index] as Cell])
   const { parameters, names } = itemParameters(keysAtOnce, (rows: readonly Cell[][]) => rows, Object.fromEntries(cells))
-  const isRow = (row: string[]) => `(${row.map((name, n) => `${table.key[n]} = ${name}`).join(" AND ")})`
+  const isRow = (row: string[]) => `(${row.map((name, n) => `${key[n]} = ${name}`).join(" AND ")})`
   const deleteRows = statement(table.deleteFrom().where(names.map(isRow).join(" OR ")), parameters)
   return async (sql: Statements, rows: readonly Cell[][]): Promise<number> => {
     let count = 0

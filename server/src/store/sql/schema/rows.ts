@@ -104,8 +104,8 @@ export interface IdempotencyKeyRow extends Owned {
 }
 
 /**
- * A row of `events`. The database generates the id. The sequence is assigned after the commit, when events are next
- * read.
+ * A row of `events`. The database generates the id, which orders the events of one tenant only. The sequence is assigned after
+ * the commit, when events of the tenant are next read.
  */
 export interface EventRow extends EventIds {
   id?: number | undefined
@@ -121,9 +121,9 @@ export interface AuditRow extends Pick<AuditEntry, "created" | "method" | "keyId
   details: Omit<AuditEntry, "created" | "method" | "keyId" | "subject">
 }
 
-/** The only row of `event_head`: the last sequence that was assigned, and the random id of the history. */
+/** A row of `event_head`: the last sequence that was assigned to an event of the tenant, and the random id of the history. */
 export interface EventHeadRow {
-  name: string
+  tenant: string
   sequence: number
   history: string
 }

@@ -43,10 +43,7 @@ export function serviceEntities(types: ColumnTypes) {
         provider: { name: "provider", nullable: true, ...key(255) },
         created: { name: "created", ...time() },
       },
-      indices: [
-        { name: "events_sequence", columns: ["sequence", "id"] },
-        { name: "events_tenant", columns: ["tenant", "sequence"] },
-      ],
+      indices: [{ name: "events_tenant", columns: ["tenant", "sequence", "id"] }],
     }),
 
     auditEntries: new EntitySchema<AuditRow>({
@@ -74,7 +71,7 @@ export function serviceEntities(types: ColumnTypes) {
       name: "EventHead",
       tableName: "event_head",
       columns: {
-        name: { name: "name", primary: true, ...key(63) },
+        tenant: { name: "tenant", primary: true, ...key(63) },
         sequence: { name: "sequence", ...whole() },
         history: { name: "history", ...key(32) },
       },

@@ -48,7 +48,7 @@ export function tables(
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
     events: table<EventRow, "id">(entities.events, { isOfWrite: true }),
     auditEntries: table<AuditRow, "id">(entities.auditEntries),
-    eventHead: table<EventHeadRow, "name">(entities.eventHead),
+    eventHead: table<EventHeadRow, "tenant">(entities.eventHead),
     caches: table<ReportRow, "tenant" | "process">(entities.caches),
     tenants: table<Tenant, "name">(entities.tenants),
     apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),

@@ -23,7 +23,6 @@ test("both keyspaces have every table of the migrations; the rows of a tenant ar
     }
     expect(others.toSorted()).toEqual([
       "authwire_migrations undefined",
-      "event_head name",
       "leases name",
       "signing_keys number",
       "tenants name",

@@ -76,6 +76,5 @@ export const walks = {
   auditEntriesOfKey: walk("auditEntries", "audit_entries_key", ["tenant", "keyId"], ["created", "id"]),
   auditEntriesOfMethod: walk("auditEntries", "audit_entries_method", ["tenant", "method"], ["created", "id"]),
 
-  events: walk("events", "events_sequence", [], ["sequence"]),
   eventsOfTenant: walk("events", "events_tenant", ["tenant"], ["sequence"]),
 } as const

@@ -146,7 +146,7 @@ function tablesOf(types: ColumnTypes) {
     events: {
       columns: { id: counted, tenant: key(63), kind: key(32), created: time },
       nullable: { sequence: whole, user_id: key(255), session_id: key(32), provider: key(255) },
-      indexes: { events_sequence: ["sequence", "id"], events_tenant: ["tenant", "sequence"] },
+      indexes: { events_tenant: ["tenant", "sequence", "id"] },
     },
 
     audit_entries: {
@@ -173,7 +173,7 @@ function tablesOf(types: ColumnTypes) {
       key: ["tenant", "provider"],
     },
 
-    event_head: { columns: { name: key(63), sequence: whole, history: key(32) }, key: ["name"] },
+    event_head: { columns: { tenant: key(63), sequence: whole, history: key(32) }, key: ["tenant"] },
 
     caches: {
       columns: {
@@ -197,7 +197,6 @@ function statementsOf(types: ColumnTypes, options?: { prefix: string; options: s
     ...Object.entries<TableSql>(tablesOf(types)).flatMap(([name, table]) => createTable(types, name, table, options)),
     ...types.further,
     `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${types.now})`,
-    `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${types.handle})`,
   ]
 }
 
