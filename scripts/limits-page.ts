@@ -118,6 +118,8 @@ ${head}
 | streams of reflection | connection | ${count(limits.reflectionStreams)} | RATE_LIMITED |
 | streams of reflection without a key, in all | process | ${count(limits.reflectionStreamsInAll)} | as those of health |
 | requests for health | connection | ${perSecond(limits.healthPerSecond)} | RATE_LIMITED |
+| requests with [signals](signals.md) | address | ${count(limits.signalBurst)} at once, ${perSecond(limits.signalsPerSecond)} | 429 |
+| a request with a signal | request | ${bytes(limits.openRequestBytes)}, ${seconds(limits.signalMs)} | 413, or closed |
 | the same, \`GET /healthz\` and \`/readyz\` included, before a call with a valid key | connection | ${count(limits.unauthenticatedHealthBurst)} at once, ${perSecond(limits.unauthenticatedHealthPerSecond)} | RATE_LIMITED; a \`GET\` is answered, and counts as a bad request |
 | requests to reflection, including those in a stream, in all | process | ${perSecond(limits.reflectionPerSecondInAll)} | RATE_LIMITED |
 | message | request | ${bytes(limits.openRequestBytes)} | reset |

@@ -19,6 +19,7 @@ const named = [
       "docs/moving.md",
       "docs/next-auth-4.md",
       "docs/provider-tokens.md",
+      "docs/signals.md",
       "docs/introspection.md",
       "docs/other-languages.md",
       "docs/gateways.md",

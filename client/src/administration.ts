@@ -3,6 +3,7 @@ import {
   AuditService,
   PrivateExtraService,
   SessionPolicyService,
+  SignalService,
   TenantService,
 } from "@authwire/proto/slim"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
@@ -19,6 +20,7 @@ export interface AdministrationClients {
   sessionPolicies: Client<typeof SessionPolicyService>
   /** The properties of users that no other method returns. */
   privateExtras: Client<typeof PrivateExtraService>
+  signals: Client<typeof SignalService>
 }
 
 export function administrationOver(calls: Transport): AdministrationClients {
@@ -28,5 +30,6 @@ export function administrationOver(calls: Transport): AdministrationClients {
     tenants: createClient(TenantService, calls),
     sessionPolicies: createClient(SessionPolicyService, calls),
     privateExtras: createClient(PrivateExtraService, calls),
+    signals: createClient(SignalService, calls),
   }
 }

@@ -43,6 +43,7 @@ beforeAll(async () => {
     parameters: {},
     errorCodes: new Map(),
     timeoutMs: 10_000,
+    signals: undefined,
   }
 })
 afterAll(() => {

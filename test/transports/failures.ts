@@ -34,6 +34,8 @@ const elsewhere = [
   ["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"],
   // Tested in the tests of provider tokens.
   ["REFRESH_REFUSED", "CLIENT_REFUSED", "PROVIDER_UNAVAILABLE"],
+  // Tested in the tests of signals.
+  ["SIGNAL_REFUSED"],
   // Tested for both listeners in the tests of tokens.
   ["MISSING_SECRET", "TOKEN_ALGORITHM_NOT_ALLOWED", "NO_MATCHING_SECRET", "TOKEN_EXPIRED", "TOKEN_NOT_YET_VALID"],
 ].flat()

@@ -88,6 +88,7 @@ describe("health and reflection", () => {
           "authwire.v1.SessionService",
           "authwire.v1.SessionPolicyService",
           "authwire.v1.SessionCacheService",
+          "authwire.v1.SignalService",
           "authwire.v1.VerificationTokenService",
           "authwire.v1.AuthenticatorService",
           "authwire.v1.TokenService",

@@ -10,10 +10,11 @@ export interface ScopePreset {
 export const scopePresets: readonly ScopePreset[] = [
   {
     name: "application",
-    description: "Signs users in with Auth.js, and issues and reads its tokens.",
+    description: "Signs users in with Auth.js, issues and reads its tokens, and passes signals of providers on.",
     scopes: [
       ...["users:read", "users:write", "accounts:read", "accounts:write", "sessions:read", "sessions:write"],
       ...["authenticators:read", "authenticators:write", "verification-tokens:write", "tokens:decode", "tokens:encode"],
+      "signals:write",
     ],
   },
   {

@@ -9,6 +9,7 @@ import { identityKeys } from "../identity/identity-keys.js"
 import { openAudit } from "../logging/audit-log.js"
 import { auditTable } from "../logging/audit-table.js"
 import { accessTokens } from "../provider-tokens/access-tokens.js"
+import { signalVerifier } from "../signals/verifier.js"
 import type { Store } from "../store/store.js"
 import { openHttpListener } from "../transport/connect/http.js"
 import { openGrpcListener } from "../transport/grpc/grpc.js"
@@ -74,6 +75,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     stops.push(providers.stop)
     const clocks = { now: store.now, clock, elapsed: elapsedTime() }
     const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, ...clocks })
+    const verifier = signalVerifier({ providers, ...clocks })
     // The answer of a provider is stored even if no call waits for it any more.
     stops.push(() => refreshes.stop(graceMs))
     const { identityIssuer: issuer, signingKeyAge: maxAgeMs } = configuration
@@ -106,6 +108,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       secretsOf: secrets.of,
       accessTokens: refreshes,
       identity,
+      verifier,
     })
     const { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
@@ -138,7 +141,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     }
     const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcListener)
     const http = await open("--http-addr", configuration.httpAddr, (one) =>
-      openHttpListener({ ...one, readiness, keySet: identity?.keys.keySet }),
+      openHttpListener({ ...one, readiness, keySet: identity?.keys.keySet, verifier }),
     )
     const read = async () => (await metrics?.text()) ?? ""
     const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>

@@ -15,6 +15,7 @@ import {
   SessionCacheService,
   SessionPolicyService,
   SessionService,
+  SignalService,
   TenantService,
   TokenService,
   UserService,
@@ -61,10 +62,13 @@ import { reflectionService } from "../services/reflection.js"
 import { sessionService } from "../services/session.js"
 import { sessionCacheService } from "../services/session-cache.js"
 import { sessionPolicyService } from "../services/session-policy.js"
+import { signalService } from "../services/signal.js"
 import { tenantService } from "../services/tenant.js"
 import { longestAges, tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
+import { signalReceiver } from "../signals/receiver.js"
+import type { SignalVerifier } from "../signals/verifier.js"
 import type { Store } from "../store/store.js"
 import { elapsedTime } from "../util/elapsed-time.js"
 import type { Instruments } from "./instruments.js"
@@ -101,6 +105,7 @@ export interface ServiceOptions {
   secretsOf: (tenant: string) => readonly string[]
   accessTokens: AccessTokens
   identity?: AuthorizationDeps["identity"]
+  verifier: SignalVerifier
 }
 
 /** The most active calls of a pipeline, and the space of its messages beside a call's request, in bytes. */
@@ -125,6 +130,7 @@ export function createService(options: ServiceOptions): Router {
     register(SessionService, sessionService({ sessions })),
     register(SessionPolicyService, sessionPolicyService(store)),
     register(SessionCacheService, sessionCacheService(caches)),
+    register(SignalService, signalService(signalReceiver(options.verifier, store))),
     register(VerificationTokenService, verificationTokenService(store.verificationTokens)),
     register(AuthenticatorService, authenticatorService(store)),
     register(

@@ -71,6 +71,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
     Code.DeadlineExceeded,
     "the call has done its work, but not every client has confirmed the change in time",
   ],
+  SIGNAL_REFUSED: [Code.InvalidArgument, "the token is not a valid one of the provider for this client"],
   ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt the stored data with its keys"],
 }
 

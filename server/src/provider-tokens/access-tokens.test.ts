@@ -46,6 +46,7 @@ beforeAll(async () => {
     parameters: {},
     errorCodes: new Map(),
     timeoutMs: 20_000,
+    signals: undefined,
   }
 })
 afterAll(() => {

@@ -124,8 +124,8 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
         const { account, ageMs } = found
         const isForced = force && ageMs >= forcedPauseMs
         if (!isForced && isGood(account, minValidityMs, now())) return account
-        if (!account.refresh_token) throw new Failure("REFRESH_TOKEN_MISSING")
         if (found.refresh.kind === "failed") throw errorOf(found.refresh)
+        if (!account.refresh_token) throw new Failure("REFRESH_TOKEN_MISSING")
         waits?.()
         const fresh = await refreshed(caller, account, asked)
         // While the call waited, the user may have been disabled, and the account unlinked.

@@ -18,7 +18,17 @@ export interface Provider {
   readonly errorCodes: ReadonlyMap<string, ErrorKind>
   /** The total time that the endpoint may take to answer, in milliseconds. */
   readonly timeoutMs: number
+  /** What is done when the provider states that an account has ended. Undefined: its signals are not accepted. */
+  readonly signals: AccountPolicy | undefined
 }
+
+export const accountPolicies = ["revoke", "disable", "unlink"] as const
+
+/**
+ * `revoke`: the user's sessions that began at the provider end, and the account's tokens are dropped; `disable`: the user is
+ * disabled; `unlink`: the account is unlinked, and all sessions of the user end.
+ */
+export type AccountPolicy = (typeof accountPolicies)[number]
 
 export const authMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const
 

@@ -5,6 +5,7 @@ import { isLoopback } from "../util/address.js"
 import { isObject, parsedJson } from "../util/json.js"
 import { checkPrivateKey, importPrivateKey, signingAlgorithms } from "./private-key.js"
 import {
+  accountPolicies,
   authMethods,
   bodyFormats,
   type ClientCredentials,
@@ -73,6 +74,8 @@ const fields = {
     .min(1, "must be a whole number from 1 to 30")
     .max(30, "must be a whole number from 1 to 30")
     .default(defaultTimeoutSeconds),
+  signals: z.boolean("must be true or false").default(false),
+  account_ended: oneOf(accountPolicies).default("revoke"),
 }
 const entry = z.strictObject(fields, "must be an object")
 
@@ -109,6 +112,8 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
 function readProvider(label: string, value: unknown, sources: SecretSources): Provider {
   const { data, error } = entry.safeParse(value)
   if (error !== undefined) throw new InvalidValueError(problemOf(label, value, error))
+  if (data.signals && data.issuer === undefined)
+    throw new InvalidValueError(`${label}.issuer: is missing, and signals need it`)
   return {
     tokenEndpoint: data.token_endpoint,
     issuer: data.issuer,
@@ -119,6 +124,7 @@ function readProvider(label: string, value: unknown, sources: SecretSources): Pr
     parameters: data.parameters,
     errorCodes: new Map(Object.entries(data.error_codes)),
     timeoutMs: data.timeout_seconds * 1000,
+    signals: data.signals ? data.account_ended : undefined,
   }
 }
 
@@ -157,7 +163,8 @@ function problemOf(label: string, value: unknown, { issues: [issue] }: z.ZodErro
   return `${label}.${String(field)}: ${isMissing ? "is missing" : issue?.message}`
 }
 
-function isAllowedUrl(value: string): boolean {
+/** Whether the service connects to a URL: `https:`, or `http:` on loopback, without a user, a password and a fragment. */
+export function isAllowedUrl(value: string): boolean {
   if (!URL.canParse(value)) return false
   const { protocol, hostname, username, password, hash } = new URL(value)
   if (username !== "" || password !== "" || hash !== "" || value.endsWith("#")) return false

@@ -12,11 +12,9 @@ import {
   refreshTokenGrantRequest,
 } from "oauth4webapi"
 import { orAborted } from "../util/abort.js"
+import { boundedBody } from "./bounded-body.js"
 import type { Provider } from "./provider.js"
 import { type Answer, type Outcome, outcomeOf } from "./token-answer.js"
-
-/** The maximum size of an answer in bytes. Three tokens of the maximum size fit into it. */
-const maxAnswerBytes = 512 * 1024
 
 const signatures = ["RS", "PS", "ES"].flatMap((kind) => ["256", "384", "512"].map((bits) => kind + bits))
 const signingAlgorithms = [...signatures, "EdDSA", "Ed25519"]
@@ -126,18 +124,6 @@ function formatted(
 ) {
   if (bodyFormat === "form") return {}
   return { body: JSON.stringify(Object.fromEntries(body)), headers: { ...headers, "content-type": "application/json" } }
-}
-
-async function boundedBody(response: Response): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  // The signal of the request also ends this loop. Leaving the loop closes the connection.
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    if (bytes > maxAnswerBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /**

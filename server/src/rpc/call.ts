@@ -48,6 +48,8 @@ export interface CallOptions {
    * the client is a proxy that may forward a key of its own client in that header. Default: false.
    */
   prefersCertificate?: boolean
+  /** The identity of the caller, if the listener has established it by something else than a key: the signature of a signal. */
+  identity?: Identity
   /** The reason why the transport rejects the call; undefined if it does not. */
   rejection?: Failure | undefined
   /**
@@ -126,6 +128,11 @@ export class Call implements Waiter {
   /** See CallOptions. */
   acquireSlot(): Promise<void> | undefined {
     return this.#options.acquireSlot?.(this)
+  }
+
+  /** See CallOptions. */
+  get givenIdentity(): Identity | undefined {
+    return this.#options.identity
   }
 
   /** See CallOptions. */

@@ -4,7 +4,7 @@ export const eventKinds = [
   "user.updated",
   /** The user's accounts, sessions and authenticators were deleted with it. */
   "user.deleted",
-  /** All sessions of the user were deleted, or all but the one of `sessionId` (see EventIds). */
+  /** All sessions of the user were deleted, or all but the one of `sessionId` (see EventIds), or only those of `provider`. */
   "user.sessions_revoked",
   "user.disabled",
   "user.enabled",

@@ -114,6 +114,7 @@ export interface Store {
   readonly tokenRefreshes: TokenRefreshStore
   readonly sessions: SessionStore
   readonly sessionPolicies: SessionPolicyStore
+  readonly signals: SignalStore
   readonly verificationTokens: VerificationTokenStore
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
@@ -397,6 +398,29 @@ export interface SessionStore {
    * is that of an earlier call if that is later. Throws INVALID_FIELD (`created_before`) for a time in the future.
    */
   revokeAll(caller: Caller, options: { createdBefore?: Date | undefined; provider?: string | undefined }): Promise<Date>
+}
+
+/** What is done when a provider states something about one of its sessions or accounts. */
+export interface SignalStore {
+  /**
+   * Deletes the sessions that began with this session of the provider. Returns their number and their user, undefined if there
+   * are none. More than a hundred are deleted in batches that are committed one by one, even if the caller has a transaction.
+   */
+  endProviderSession(
+    caller: Caller,
+    session: { provider: string; providerSessionId: string },
+  ): Promise<{ userId: string | undefined; revokedSessions: number }>
+  /**
+   * Does what is asked for with the account of a user, and the sessions of that user that began at its provider. Returns null
+   * if the account is linked to nobody. `sessions`: deletes them, thousands like those of `UserStore.update`. `tokens`: drops
+   * all tokens of the account (`all`), or its refresh token unless it is for `offline_access` (`online`). Until it gets another
+   * one, a refresh counts as refused by the provider.
+   */
+  revokeAccount(
+    caller: Caller,
+    key: AccountKey,
+    options: { sessions: boolean; tokens: "all" | "online" | "none" },
+  ): Promise<{ userId: string; revokedSessions: number } | null>
 }
 
 /** The rules for the sessions of the caller's tenant. */

@@ -301,7 +301,7 @@ export interface EventIds {
    * The id of the session, never its token. Of `user.sessions_revoked`: the session to keep, if it was given by its id.
    */
   sessionId?: string | undefined
-  /** The provider of the account. */
+  /** The provider of the account, or of the sessions. */
   provider?: string | undefined
 }
 

@@ -3,6 +3,7 @@ import { createService, type ServiceConfiguration, type ServiceOptions } from ".
 import { eventFeed } from "../../../server/src/events/feed.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../../server/src/health/readiness.js"
 import { accessTokens } from "../../../server/src/provider-tokens/access-tokens.js"
+import { signalVerifier } from "../../../server/src/signals/verifier.js"
 import type { Store } from "../../../server/src/store/store.js"
 import { keyBudgets } from "../../../server/src/transport/limits/connection.js"
 import { openMethods } from "../../../server/src/transport/limits/open-methods.js"
@@ -40,6 +41,11 @@ export function openService(store: Store, { configuration, ...options }: Options
       now: Date.now,
       clock: () => performance.now(),
       elapsed: () => performance.now(),
+    }),
+    verifier: signalVerifier({
+      providers: { of: () => undefined },
+      now: Date.now,
+      clock: () => performance.now(),
     }),
     configuration: {
       reflection: "on",

@@ -260,6 +260,11 @@ const (
 	//
 	// Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
 	ErrorReason_ERROR_REASON_TENANT_ALREADY_EXISTS ErrorReason = 51
+	// INVALID_ARGUMENT: the token of a signal is not valid, or not one of this provider for this client. `failure` of the ErrorInfo
+	// says why, in a word of RFC 8935: `invalid_request`, `invalid_key`, `invalid_issuer` or `invalid_audience`.
+	//
+	// Compare issuer and client in the providers file with what the provider sends. The same token fails again.
+	ErrorReason_ERROR_REASON_SIGNAL_REFUSED ErrorReason = 52
 )
 
 // Enum value maps for ErrorReason.
@@ -317,6 +322,7 @@ var (
 		49: "ERROR_REASON_STALE_ETAG",
 		50: "ERROR_REASON_SESSION_LIMIT_REACHED",
 		51: "ERROR_REASON_TENANT_ALREADY_EXISTS",
+		52: "ERROR_REASON_SIGNAL_REFUSED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -371,6 +377,7 @@ var (
 		"ERROR_REASON_STALE_ETAG":                        49,
 		"ERROR_REASON_SESSION_LIMIT_REACHED":             50,
 		"ERROR_REASON_TENANT_ALREADY_EXISTS":             51,
+		"ERROR_REASON_SIGNAL_REFUSED":                    52,
 	}
 )
 
@@ -405,7 +412,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xeb\x0e\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\x8c\x0f\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -459,7 +466,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\x1aERROR_REASON_USER_DISABLED\x100\x12\x1b\n" +
 	"\x17ERROR_REASON_STALE_ETAG\x101\x12&\n" +
 	"\"ERROR_REASON_SESSION_LIMIT_REACHED\x102\x12&\n" +
-	"\"ERROR_REASON_TENANT_ALREADY_EXISTS\x103BO\n" +
+	"\"ERROR_REASON_TENANT_ALREADY_EXISTS\x103\x12\x1f\n" +
+	"\x1bERROR_REASON_SIGNAL_REFUSED\x104BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

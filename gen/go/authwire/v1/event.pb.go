@@ -34,7 +34,8 @@ const (
 	EventKind_EVENT_KIND_USER_UPDATED EventKind = 2
 	// A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own.
 	EventKind_EVENT_KIND_USER_DELETED EventKind = 3
-	// Sessions of a user were deleted together: all of them, or all but one. They have no events of their own.
+	// Sessions of a user were deleted together: all of them, all but one, or those of the provider. They have no events of their
+	// own.
 	EventKind_EVENT_KIND_USER_SESSIONS_REVOKED EventKind = 4
 	// An account was linked to a user.
 	EventKind_EVENT_KIND_ACCOUNT_LINKED EventKind = 5
@@ -159,7 +160,8 @@ type Event struct {
 	// Session.id of the session. For EVENT_KIND_USER_SESSIONS_REVOKED: of the session to be kept, if the request named it by
 	// its id.
 	SessionId *string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`
-	// Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED: the provider whose sessions were ended, absent if all were.
+	// Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED and EVENT_KIND_USER_SESSIONS_REVOKED: the provider whose
+	// sessions were ended, absent if all were.
 	Provider      *string `protobuf:"bytes,5,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

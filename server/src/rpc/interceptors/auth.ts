@@ -85,6 +85,7 @@ export function access(options: AccessOptions): Access {
       if (identity === undefined) throw new Error("an unauthenticated stream carries calls")
       return identity instanceof Key ? recheck(identity) : identity
     }
+    if (call.givenIdentity !== undefined) return call.givenIdentity
     const header = call.header("authorization")
     if (keyless && (header === undefined || !claimsKey(header))) return keylessIdentity
     const ignoresHeader = call.prefersCertificate && keyring.hasCertificate(call.connection?.certificateNames ?? [])

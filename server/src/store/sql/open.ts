@@ -27,6 +27,7 @@ import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { shardedStore } from "./shards/sharded-store.js"
 import { tenantsOf } from "./shards/tenants.js"
+import { signalStore } from "./signals.js"
 import { signingKeyStore } from "./signing-keys.js"
 import { tenantPages } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
@@ -160,6 +161,7 @@ function storeOnOne(
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, eventOf, revocations }),
     sessionPolicies: sessionPolicyStore(database, eventOf),
+    signals: signalStore(database, { clock, eventOf }),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
     tenants: { ...tenantsOf(database), page: tenantPages(database, tokens) },

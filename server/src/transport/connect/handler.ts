@@ -1,3 +1,4 @@
+import { SignalService } from "@authwire/proto"
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import type { Registry } from "@bufbuild/protobuf"
 import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from "@connectrpc/connect"
@@ -7,6 +8,7 @@ import { connectErrorOf } from "../../errors/status.js"
 import { type Call, type CallOptions, requestIdOf } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { hasTooManyParts } from "../../rpc/wire-parts.js"
+import type { SignalVerifier } from "../../signals/verifier.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
@@ -33,6 +35,7 @@ import { UnparsedJson } from "./json-faults.js"
 import { jsonText, tooManyParts } from "./json-text.js"
 import { rejectionOf, writeRejection } from "./rejection.js"
 import { callOptions, follow, type HttpRequest, requestKey, route } from "./routes.js"
+import { signalDelivery, signalTarget } from "./signals.js"
 import { type Whole, WholeMessage, WholeMessages } from "./whole-messages.js"
 
 const json = { "content-type": "application/json" }
@@ -49,6 +52,8 @@ export interface ConnectHandlerOptions
   connectionOf: (request: NodeRequest) => Connection
   /** Called if a header is larger than the limit of its path, in bytes. */
   onLargeHeader: (maxBytes: number) => void
+  /** Verifies signals. Undefined: none are taken without a key. */
+  verifier?: SignalVerifier | undefined
   /** The messages that google.protobuf.Any may contain in JSON. Only tests need one, because Authwire's own messages have no Any. */
   registry?: Registry | undefined
 }
@@ -72,6 +77,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)
+  const receiveSignal = methods.get(SignalService.method.receiveSignal)
+  const signals =
+    options.verifier && receiveSignal && signalDelivery({ verifier: options.verifier, method: receiveSignal })
   const handlers = new Map(
     connectRouter.handlers.map((handler) => [
       handler.requestPath,
@@ -105,6 +113,8 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       const closes = request.httpVersionMajor === 1 && { connection: "close" }
       return exchange.reject(431, { ...closes, "content-length": "0" })
     }
+    const target = signals && signalTarget(path)
+    if (target !== undefined) return signals?.deliver(target, exchange)
     const found = handlers.get(path)
     if (found === undefined) {
       exchange.limitTime()

@@ -20,13 +20,13 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
 
 /**
  * Opens the HTTP listener: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, with the probes `GET
- * /healthz` (the process is alive) and `GET /readyz` (it can serve calls), and the public keys of assertions at `GET
- * /.well-known/jwks.json`. Rejects as `listen` does.
+ * /healthz` (the process is alive) and `GET /readyz` (it can serve calls), the public keys of assertions at `GET
+ * /.well-known/jwks.json`, and the addresses for signals. Rejects as `listen` does.
  *
  * Pages of other origins cannot call it: there are no CORS headers, and a preflight request is rejected.
  */
 export async function openHttpListener(
-  options: ListenerOptions & PageOptions & Pick<ConnectHandlerOptions, "registry">,
+  options: ListenerOptions & PageOptions & Pick<ConnectHandlerOptions, "registry" | "verifier">,
 ): Promise<Listener> {
   const { router, maxMessageBytes, handshakeTimeoutMs, idleTimeoutMs } = options
   const connections = new WeakMap<object, Connection>()
@@ -47,6 +47,7 @@ export async function openHttpListener(
       // The connection was closed, so no client receives the answer.
       new Connection(maxMessageBytes, undefined),
     onLargeHeader,
+    verifier: options.verifier,
     registry: options.registry,
   })
   const headers = { ...securityHeaders, ...(options.certificate && withTls) }

@@ -55,6 +55,11 @@ export const limits = {
   /** The same rate, and the burst after a pause, for a connection that has not made a call with a valid key. */
   unauthenticatedHealthPerSecond: 10,
   unauthenticatedHealthBurst: 20,
+  /** Requests with signals of one address per second, and in a burst after a pause. */
+  signalsPerSecond: 100,
+  signalBurst: 200,
+  /** How long a request with a signal may be open, in milliseconds. */
+  signalMs: 30_000,
   /**
    * The longest time in which one message of a stream must arrive completely, and in which the client must receive one,
    * in milliseconds. Unary calls are limited by `closeMs` instead.

@@ -45,7 +45,8 @@ export function openMethods(): OpenMethods {
   }
 }
 
-function slots(perConnection: number, most: number) {
+/** Creates slots for streams of callers without a key: so many of one connection, and so many of all. */
+export function slots(perConnection: number, most: number) {
   const holders = new Map<Connection, Set<OpenStream>>()
   let inAll = 0
 

@@ -306,6 +306,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
     Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
     """
+    ERROR_REASON_SIGNAL_REFUSED: _ErrorReason.ValueType  # 52
+    """INVALID_ARGUMENT: the token of a signal is not valid, or not one of this provider for this client. `failure` of the ErrorInfo
+    says why, in a word of RFC 8935: `invalid_request`, `invalid_key`, `invalid_issuer` or `invalid_audience`.
+
+    Compare issuer and client in the providers file with what the provider sends. The same token fails again.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
@@ -596,5 +602,11 @@ ERROR_REASON_TENANT_ALREADY_EXISTS: ErrorReason.ValueType  # 51
 """ALREADY_EXISTS: a tenant has this name.
 
 Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
+"""
+ERROR_REASON_SIGNAL_REFUSED: ErrorReason.ValueType  # 52
+"""INVALID_ARGUMENT: the token of a signal is not valid, or not one of this provider for this client. `failure` of the ErrorInfo
+says why, in a word of RFC 8935: `invalid_request`, `invalid_key`, `invalid_issuer` or `invalid_audience`.
+
+Compare issuer and client in the providers file with what the provider sends. The same token fails again.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -33,7 +33,9 @@ class _EventKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventKind.V
     EVENT_KIND_USER_DELETED: _EventKind.ValueType  # 3
     """A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own."""
     EVENT_KIND_USER_SESSIONS_REVOKED: _EventKind.ValueType  # 4
-    """Sessions of a user were deleted together: all of them, or all but one. They have no events of their own."""
+    """Sessions of a user were deleted together: all of them, all but one, or those of the provider. They have no events of their
+    own.
+    """
     EVENT_KIND_ACCOUNT_LINKED: _EventKind.ValueType  # 5
     """An account was linked to a user."""
     EVENT_KIND_ACCOUNT_UPDATED: _EventKind.ValueType  # 6
@@ -81,7 +83,9 @@ EVENT_KIND_USER_UPDATED: EventKind.ValueType  # 2
 EVENT_KIND_USER_DELETED: EventKind.ValueType  # 3
 """A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own."""
 EVENT_KIND_USER_SESSIONS_REVOKED: EventKind.ValueType  # 4
-"""Sessions of a user were deleted together: all of them, or all but one. They have no events of their own."""
+"""Sessions of a user were deleted together: all of them, all but one, or those of the provider. They have no events of their
+own.
+"""
 EVENT_KIND_ACCOUNT_LINKED: EventKind.ValueType  # 5
 """An account was linked to a user."""
 EVENT_KIND_ACCOUNT_UPDATED: EventKind.ValueType  # 6
@@ -140,7 +144,9 @@ class Event(_message.Message):
     its id.
     """
     provider: _builtins.str
-    """Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED: the provider whose sessions were ended, absent if all were."""
+    """Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED and EVENT_KIND_USER_SESSIONS_REVOKED: the provider whose
+    sessions were ended, absent if all were.
+    """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written, by the database's clock as the replica that wrote it knew it. Events are in the order of their

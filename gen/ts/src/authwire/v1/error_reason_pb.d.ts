@@ -509,6 +509,16 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_TENANT_ALREADY_EXISTS = 51;
    */
   TENANT_ALREADY_EXISTS = 51,
+
+  /**
+   * INVALID_ARGUMENT: the token of a signal is not valid, or not one of this provider for this client. `failure` of the ErrorInfo
+   * says why, in a word of RFC 8935: `invalid_request`, `invalid_key`, `invalid_issuer` or `invalid_audience`.
+   *
+   * Compare issuer and client in the providers file with what the provider sends. The same token fails again.
+   *
+   * @generated from enum value: ERROR_REASON_SIGNAL_REFUSED = 52;
+   */
+  SIGNAL_REFUSED = 52,
 }
 
 /**

@@ -49,7 +49,8 @@ export declare type Event = Message<"authwire.v1.Event"> & {
   sessionId?: string | undefined;
 
   /**
-   * Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED: the provider whose sessions were ended, absent if all were.
+   * Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED and EVENT_KIND_USER_SESSIONS_REVOKED: the provider whose
+   * sessions were ended, absent if all were.
    *
    * @generated from field: optional string provider = 5;
    */
@@ -97,7 +98,8 @@ export enum EventKind {
   USER_DELETED = 3,
 
   /**
-   * Sessions of a user were deleted together: all of them, or all but one. They have no events of their own.
+   * Sessions of a user were deleted together: all of them, all but one, or those of the provider. They have no events of their
+   * own.
    *
    * @generated from enum value: EVENT_KIND_USER_SESSIONS_REVOKED = 4;
    */

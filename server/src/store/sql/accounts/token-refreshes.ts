@@ -100,6 +100,8 @@ export function tokenRefreshStore(
   /** Returns the failure that is recorded for the current refresh token, whether its pause is over or not. */
   function failureOf({ account: { refresh_token }, refresh }: Found): string | undefined {
     const { refreshFailure, refreshMark } = refresh
+    // Without a mark it is that of an account whose tokens were dropped, because the provider has revoked them.
+    if (refresh_token === undefined && refreshMark === undefined) return refreshFailure
     if (refresh_token === undefined || refreshMark === undefined) return undefined
     return marksOf(refresh_token).some((mark) => mark.equals(refreshMark)) ? refreshFailure : undefined
   }

@@ -12,6 +12,7 @@ const ofTenants = [
   "tokenRefreshes",
   "sessions",
   "sessionPolicies",
+  "signals",
   "verificationTokens",
   "authenticators",
   "caches",
