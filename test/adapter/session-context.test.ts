@@ -37,6 +37,19 @@ describe("the context of a session", () => {
     }
   })
 
+  test("an address of IPv4 that a socket reports as IPv6 is stored and found as IPv4", async () => {
+    const context = () => ({ ip: "::ffff:192.0.2.77" })
+    const session = await newSession()
+    await AuthwireAdapter({ url: authwire.server.grpcUrl, context }).createSession(session)
+    expect(await authwire.rows("SELECT ip FROM sessions WHERE user_id = ?", [session.userId])).toEqual([
+      { ip: "192.0.2.77" },
+    ])
+    for (const ip of ["192.0.2.77", "::ffff:192.0.2.77"])
+      expect((await authwire.client.sessions.listSessions({ allUsers: true, ip })).sessions).toMatchObject([
+        { userId: session.userId, ip: "192.0.2.77" },
+      ])
+  })
+
   const tokenWith = (sid: unknown) => `x.${Buffer.from(JSON.stringify({ sid })).toString("base64url")}.y`
 
   test.each([

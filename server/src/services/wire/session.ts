@@ -9,6 +9,7 @@ import type {
 } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type * as domain from "../../store/types.js"
+import { plainAddress } from "../../util/address.js"
 import {
   fromExtra,
   required,
@@ -32,7 +33,7 @@ export function toSession(request: CreateSessionRequest): Whole<Omit<domain.Sess
 
 export function toSessionMetadata(request: CreateSessionRequest): Whole<domain.SessionMetadata> {
   const { ip, userAgent, authMethod, provider, impersonator, providerSessionId } = request
-  return { ip, userAgent, authMethod, provider, impersonator, providerSessionId }
+  return { ip: ip && plainAddress(ip), userAgent, authMethod, provider, impersonator, providerSessionId }
 }
 
 export function toSessionFilter(request: ListSessionsRequest): Whole<domain.SessionFilter> {
@@ -42,7 +43,7 @@ export function toSessionFilter(request: ListSessionsRequest): Whole<domain.Sess
     active,
     provider,
     createdSince: createdSince && toDate(createdSince, "created_since"),
-    ip,
+    ip: ip && plainAddress(ip),
     impersonated: impersonated || undefined,
   }
 }
