@@ -66,3 +66,21 @@ test("a turn without work does not count", async () => {
   await Promise.resolve()
   expect(isDone).toBe(true)
 })
+
+test("pieces that come at once begin one after the other: the time of each counts for the next", async () => {
+  let time = 0
+  const limit = turnLimit(10, () => time)
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn++
+    next = setImmediate(count)
+  })
+  const piece = async () => {
+    await limit()
+    time += 6
+    return turn
+  }
+  const turns = await Promise.all([1, 2, 3, 4].map(piece))
+  clearImmediate(next)
+  expect(turns).toEqual([0, 0, 1, 1])
+})

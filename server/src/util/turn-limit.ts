@@ -12,28 +12,19 @@ export const longestTurnMs = 5
 export function turnLimit(ms: number, now: () => number = () => performance.now()): () => Promise<void> {
   /** When the first piece of this turn began; undefined if there was none. */
   let begun: number | undefined
-  /** The pieces that wait for a later turn, in their order. For each of them `admitNext` is scheduled once. */
-  const waiting: (() => void)[] = []
   const endTurn = () => {
     begun = undefined
   }
-  const begin = () => {
-    begun = now()
-    setImmediate(endTurn)
+  const admit = (): void | Promise<void> => {
+    if (begun === undefined) {
+      begun = now()
+      setImmediate(endTurn)
+    } else if (now() - begun >= ms) return new Promise<void>((resolve) => setImmediate(resolve)).then(admit)
   }
-  const admitNext = () => {
-    if (begun === undefined) begin()
-    else if (now() - begun >= ms) return void setImmediate(admitNext)
-    waiting.shift()?.()
-  }
-  return async () => {
-    if (waiting.length === 0) {
-      if (begun === undefined) return begin()
-      if (now() - begun < ms) return
-    }
-    await new Promise<void>((resolve) => {
-      waiting.push(resolve)
-      setImmediate(admitNext)
-    })
+  let last = Promise.resolve()
+  // What awaits the piece before runs first, so that the time of that piece counts.
+  return () => {
+    last = last.then(admit)
+    return last
   }
 }
