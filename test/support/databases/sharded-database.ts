@@ -23,7 +23,7 @@ export interface ShardedDatabase extends StoreDatabase {
 /** The tables, each after those that refer to it. */
 const tables = [
   ...["accounts", "sessions", "authenticators", "users", "verification_tokens", "idempotency_keys", "session_policies"],
-  ...["events", "audit_entries", "caches", "leases", "api_keys", "tenants"],
+  ...["events", "event_head", "audit_entries", "caches", "leases", "signing_keys", "api_keys", "tenants"],
 ]
 
 /** Opens the keyspace of this run, and empties its tables. */
@@ -69,10 +69,18 @@ export async function openShardedDatabase(url: string): Promise<ShardedDatabase>
     sqlIn,
     // Vitess itself finds the shards of a statement that names a tenant, or none.
     sql: (statement, parameters) =>
-      sqlIn(/\b(api_keys|leases)\b/.test(statement) ? `${keyspace}_global` : keyspace, statement, parameters),
+      sqlIn(
+        /\b(api_keys|leases|signing_keys)\b/.test(statement) ? `${keyspace}_global` : keyspace,
+        statement,
+        parameters,
+      ),
     async lockMet() {
       const before = retries
       await until(() => retries > before)
+    },
+    async isBeside(tenant) {
+      const rows = await sqlIn(keyspace, "SELECT shard FROM `tenant` WHERE id IN ('default', ?)", [tenant])
+      return new Set(rows.map(({ shard }) => shard)).size === 1
     },
     moment: (ms) => new Date(ms),
     async drop() {

@@ -35,6 +35,8 @@ export interface StoreDatabase {
    * database, or is about to be retried.
    */
   lockMet(): Promise<void>
+  /** Whether a tenant is in the shard of the default tenant. Without it there are no shards. */
+  isBeside?(tenant: string): Promise<boolean>
   /** Converts a time to a parameter of `sql`. */
   moment(ms: number): unknown
   drop(): Promise<void>
@@ -135,15 +137,17 @@ export function range(count: number): number[] {
   return [...Array(count).keys()]
 }
 
-/** Returns the expired rows of a table: those of a shard after those of the one before it. */
+/** Returns the expired rows of a table: those of a shard when the one before it has no more. */
 export function expiredRows({ expired }: Pick<Store, "expired">, name: string): Pick<ExpiredRows, "deleteBatch"> {
   const shards = expired.tables.filter(({ table }) => table === name)
+  let current = 0
   return {
     async deleteBatch(waiter, span) {
-      for (const { deleteBatch } of shards) {
-        const deleted = await deleteBatch(waiter, span)
-        if (deleted !== null) return deleted
+      for (; current < shards.length; current++) {
+        const deleted = await shards[current]?.deleteBatch(waiter, span)
+        if (deleted) return deleted
       }
+      current = 0
       return null
     },
   }

@@ -19,14 +19,13 @@ export const tailEvents: Work<"events tail"> = async (configuration, { print }) 
   await withDatabase(
     configuration,
     async (database, log) => {
-      const events = eventStore(database, { isEnabled: true })
+      const events = eventStore(await requireTenant(database, tenant), { isEnabled: true })
       const feed = eventFeed({
         events,
         pollMs,
         onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
       })
       try {
-        await requireTenant(database, tenant)
         const caller = { tenant, signal: stopped }
         const { id: history, before } = await events.history(caller)
         const first = after ?? (since > 0 ? before : undefined)

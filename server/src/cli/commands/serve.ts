@@ -5,7 +5,6 @@ import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import { openInstruments } from "../../bootstrap/instruments.js"
 import { runServer } from "../../bootstrap/server.js"
 import type { Configuration } from "../../config/configuration.js"
-import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { formatAddress } from "../../util/address.js"
 import { stopSignal } from "./stop-signal.js"
@@ -24,14 +23,7 @@ export async function serve(configuration: Configuration): Promise<number> {
   for (const doubt of configuration.doubts) log.warn(doubt)
   const complete = withDevSecret(configuration)
   const instruments = await openInstruments(complete, log)
-  const database = await openMigratedDatabase(complete, log, instruments)
-  if (database.shards !== undefined) {
-    await database.close()
-    throw new StartError(
-      "--database-url: a sharded keyspace of Vitess cannot be served yet: its events would have no order",
-    )
-  }
-  const store = storeOf(database, complete)
+  const store = storeOf(await openMigratedDatabase(complete, log, instruments), complete)
   try {
     await requireKeys(configuration, { store, log })
   } catch (error) {

@@ -16,6 +16,7 @@ const ofTenants = [
   "verificationTokens",
   "authenticators",
   "caches",
+  "signals",
 ] as const
 
 /**
@@ -49,9 +50,23 @@ export function shardedStore(
     return Object.fromEntries(Object.keys(own[name]).map((method) => [method, route(method)])) as unknown as Store[Name]
   }
 
+  // Each part of a store is named, so that a new one has to be given its place.
   return {
-    ...own,
+    database: global,
+    tenants: own.tenants,
+    signingKeys: own.signingKeys,
+    leases: own.leases,
+    expired: own.expired,
+    now: own.now,
+    clockOffsetMs: own.clockOffsetMs,
+    turn: own.turn,
     ...(Object.fromEntries(ofTenants.map((name) => [name, routed(name)])) as Pick<Store, (typeof ofTenants)[number]>),
+    events: {
+      ...routed("events"),
+      isEnabled: own.events.isEnabled,
+      sealer: own.events.sealer,
+      positionOf: own.events.positionOf,
+    },
     apiKeys: {
       ...own.apiKeys,
       create: (waiter, ...rest) => own.apiKeys.create(apart(waiter), ...rest),
