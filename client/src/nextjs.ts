@@ -4,11 +4,13 @@ import { outageThrower, type SessionConfig, type SessionOptions } from "./sessio
 import { SessionUnavailable } from "./sessions/unavailable.js"
 import { unavailableResponse } from "./sessions/unavailable-response.js"
 import { currentContext } from "./sign-in-context.js"
+import { forwardSignal, type SignalClient, signalBody } from "./signals/forward.js"
 
 export { AuthwireError } from "./errors/error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 export { type UnansweredRequest, unavailableResponse } from "./sessions/unavailable-response.js"
+export type { SignalClient } from "./signals/forward.js"
 
 /** Options of withAuthwire. */
 export interface NextjsOptions extends SessionOptions {
@@ -131,4 +133,28 @@ function sessionHeaders(request: Request): Headers {
   if (!headers.has("host")) headers.set("host", host)
   if (!headers.has("x-forwarded-proto")) headers.set("x-forwarded-proto", protocol.slice(0, -1))
   return headers
+}
+
+/**
+ * Creates the route handler of `app/…/[provider]/route.ts` that passes the signals of providers on to the service: logout tokens,
+ * security events and Apple's notifications. It is for services that providers cannot reach; each of its answers is the one that the
+ * standard demands.
+ *
+ * @param client - A client whose key has the scope `signals:write`.
+ * @example
+ * ```ts
+ * import { signals } from "@authwire/client/nextjs"
+ *
+ * export const { POST } = signals(createAuthwireClient({ url, apiKey }))
+ * ```
+ */
+export function signals(client: SignalClient) {
+  return {
+    async POST(request: Request, { params }: { params: Promise<{ provider: string }> }): Promise<Response> {
+      const { provider } = await params
+      const contentType = request.headers.get("content-type")
+      const body = await signalBody(request.body ?? new Blob([]).stream())
+      return forwardSignal(client, { provider, contentType, body })
+    },
+  }
 }
