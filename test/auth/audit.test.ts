@@ -11,6 +11,7 @@ import { until } from "@authwire/test-support/until.js"
 import { getOption } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { clientId, type Issuer, logout, startIssuer } from "../signals/issuer.js"
 import { prepare, telling } from "./access/requests.js"
 import { ways } from "./access/ways.js"
 import { type AuditedService, auditFolder, type Line, startAudited } from "./audited-service.js"
@@ -42,6 +43,7 @@ test("every method that writes declares its subject", () => {
 
 describe("the audit log", () => {
   let audited: AuditedService
+  let issuer: Issuer
   let server: AuditedService["server"]
   let all: AuditedService["all"]
   let mayRead: AuditedService["mayRead"]
@@ -62,11 +64,17 @@ describe("the audit log", () => {
   beforeAll(async () => {
     provider.listen(0, "127.0.0.1")
     await once(provider, "listening")
+    issuer = await startIssuer()
     const token_endpoint = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
     const providers = join(auditFolder(), "providers.json")
     writeFileSync(
       providers,
-      JSON.stringify({ default: { p: { token_endpoint, client_id: "x", auth_method: "none" } } }),
+      JSON.stringify({
+        default: {
+          p: { token_endpoint, client_id: "x", auth_method: "none" },
+          idp: { token_endpoint, issuer: issuer.issuer, client_id: clientId, auth_method: "none", signals: true },
+        },
+      }),
     )
     audited = await startAudited(`--providers-file=${providers}`)
     ;({ server, all, mayRead, lines } = audited)
@@ -74,6 +82,7 @@ describe("the audit log", () => {
   })
   afterAll(async () => {
     await audited?.close()
+    issuer.close()
     provider.closeAllConnections()
     provider.close()
   })
@@ -110,9 +119,11 @@ describe("the audit log", () => {
       DeleteSession: session,
       RevokeUserSessions: { revoked: 1 },
       RevokeAllSessions: { provider: "q" },
+      ReceiveSignal: { provider: "idp", signal: "logout" },
       CreateApiKey: { api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
       CreateTenant: { tenant_name: "intruder", api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
     }
+    const signal = { provider: "idp", token: await issuer.sign(logout({ sid: "unknown" })) }
     // Methods that delete the rows of other methods are called last.
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method
     const { disableUser, deleteUser } = UserService.method
@@ -121,7 +132,8 @@ describe("the audit log", () => {
     for (const method of order) {
       const id = crypto.randomUUID()
       const header = { ...bearer(all.text), "x-request-id": id }
-      const { code, reason } = await unary.call(server, method, telling(method.name), header)
+      const request = method.name === "ReceiveSignal" ? signal : telling(method.name)
+      const { code, reason } = await unary.call(server, method, request, header)
       if (reads.includes(method.name)) continue
       expect([method.name, code, reason]).toEqual([method.name, "OK", undefined])
       expect(await lineOf(id)).toEqual({
