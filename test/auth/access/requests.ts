@@ -46,6 +46,7 @@ const requests: Record<string, object> = {
   CreateApiKey: { name: "intruder", scopes: ["users:read"] },
   CreateTenant: { name: "intruder", apiKeyName: "intruder", scopes: ["users:read"] },
   RevokeApiKey: { id: "none" },
+  ReceiveSignal: { provider: "p", token: "none" },
   Encode: { salt: "s", payload: { sub: "x" } },
 }
 

@@ -1,4 +1,4 @@
-import { AccountService, repeatable, SessionService } from "@authwire/proto"
+import { AccountService, repeatable, SessionService, SignalService } from "@authwire/proto"
 import { create, type DescMethod, getOption, type Message, toBinary } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { describe, expect, test } from "@jest/globals"
@@ -9,8 +9,9 @@ import { idempotency } from "./idempotency.js"
 
 describe("the schema", () => {
   test("accepts idempotency keys for exactly the methods that write", () => {
-    // It can be repeated without a key, and storing its response would add a write to every call.
-    const without: DescMethod[] = [SessionService.method.accessSession]
+    // Both can be repeated without a key: storing the response of the one would add a write to every call, and the token of the
+    // other has an id, which is its key.
+    const without: DescMethod[] = [SessionService.method.accessSession, SignalService.method.receiveSignal]
     const writes = ownMethods.filter(
       (method) =>
         /:(write|disable|revoke-all)$/.test(scopeOf(method) ?? "") &&
