@@ -91,7 +91,7 @@ withSite("the search of the site", () => {
   })
 
   test.each([
-    ["PermissionDenied", "scope_missing"],
+    ["PermissionDenied", "permission_denied-7"],
     ["PERMISSION_DENIED", "scope_missing"],
     ["SCOPE_MISSING", "scope_missing"],
     ["DATABASE_UNAVAILABLE", "database_unavailable"],
