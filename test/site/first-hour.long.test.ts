@@ -75,7 +75,7 @@ const canRun = serviceServer(["mysql"]) !== undefined && programs !== undefined
     writeFileSync(`${folder}/etc/tls.key`, key)
     writeFileSync(`${folder}/etc/ca.crt`, authority.cert)
     expect(await run(environment + tables)).toMatch(/0001-initial/)
-    expect(await run(unit)).toContain("OK")
+    expect(await run(environment + unit)).toContain("OK")
     expect(await run(`${environment}${keys}echo "$AUTHWIRE_API_KEY" > key`)).toMatch(/^awk_[\s\S]* shop [\s\S]* ann /)
     const asAnn = (code: string) => run(`export AUTHWIRE_API_KEY=$(cat key)\n${code}`)
 

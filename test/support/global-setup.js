@@ -108,6 +108,8 @@ export default async function setup() {
     leftOut.push("left out: a cluster of Galera (set AUTHWIRE_TEST_GALERA_URL)")
   }
   if (isLong && !process.env.AUTHWIRE_TEST_VITESS_URL) leftOut.push("left out: Vitess (set AUTHWIRE_TEST_VITESS_URL)")
+  if (isLong && !process.env.AUTHWIRE_TEST_VITESS_SHARDS_URL)
+    leftOut.push("left out: shards of Vitess (set AUTHWIRE_TEST_VITESS_SHARDS_URL)")
   if (oldNode() === undefined) leftOut.push("left out: a Node that is too old (have one on the path, older than 22)")
   await bundleCommand()
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()

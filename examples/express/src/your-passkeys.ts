@@ -57,8 +57,7 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call
   } catch (error) {
-    const notFound = 5
-    if (error instanceof Error && "code" in error && error.code === notFound) return undefined
+    if (error instanceof Error && "code" in error && error.code === "NOT_FOUND") return undefined
     throw error
   }
 }

@@ -5,11 +5,6 @@ import type { StoreDatabase } from "../store-contract/contract.js"
 import { until } from "../until.js"
 import { plainRow } from "./store-database.js"
 
-/** The URL of a sharded keyspace of Vitess with the vschemas of `authwire migrate vschema`; undefined if this run has none. */
-export function shardedUrl(): string | undefined {
-  return process.env.AUTHWIRE_TEST_VITESS_SHARDS_URL || undefined
-}
-
 /** A sharded database with the tables, which this process uses alone. */
 export interface ShardedDatabase extends StoreDatabase {
   openStore(options?: Parameters<StoreDatabase["openStore"]>[0]): Promise<SqlStore>
