@@ -89,6 +89,10 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
   })
   const { grpcUrl = "", httpUrl = "" } = server.endpoints
   try {
+    const tenants = ["heavy", "other", ...Object.keys(large)].map(
+      (tenant) => `('${tenant}', '2026-01-01 00:00:00.000')`,
+    )
+    await fill([`INSERT INTO tenants (name, created) VALUES ${tenants.join(", ")}`])
     const cursor = await presentCursor(grpcUrl)
     await fill(statements(name === "SQLite"))
     const reader = await startChild("shares-side.ts", [grpcUrl, other.text])
