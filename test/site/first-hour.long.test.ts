@@ -72,7 +72,7 @@ const canRun = serviceServer(["mysql"]) !== undefined && programs !== undefined
     expect(await runBlock(`${folder}/global/bin/authwire --version`, folder)).toMatch(/^authwire /)
     await run(secrets)
     writeFileSync(`${folder}/etc/tls.crt`, cert)
-    writeFileSync(`${folder}/etc/tls.key`, key)
+    writeFileSync(`${folder}/etc/tls.key`, key, { mode: 0o600 })
     writeFileSync(`${folder}/etc/ca.crt`, authority.cert)
     expect(await run(environment + tables)).toMatch(/0001-initial/)
     expect(await run(environment + unit)).toContain("OK")
