@@ -55,9 +55,17 @@ test("a large message with few parts, or one that cannot be read, is left to its
   }
 })
 
-test("messages in messages beyond the depth that parsers read do not exhaust the stack", () => {
-  let deep: Uint8Array = Buffer.alloc(maxParts)
-  // A value, a list and its values, in turn.
-  for (let depth = 0; depth < 5_000; depth++) deep = inField(depth % 2 === 0 ? 6 : 1, deep)
+test("messages in messages beyond the depth that parsers read are left to the decoder, which rejects them", () => {
+  const inside = times(maxParts + 1, empty(15))
+  const heads: Uint8Array[] = []
+  let length = inside.length
+  // From the inside: values, and lists in them, in turn, within the properties of a user.
+  for (let depth = 0; depth < 5_000; depth++) {
+    const field = depth % 2 === 0 ? 1 : 6
+    const head = new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(length).finish()
+    heads.push(head)
+    length += head.length
+  }
+  const deep = Buffer.concat([...heads.reverse(), inside])
   expect(hasTooManyParts(CreateUserRequestSchema, inField(6, inField(1, inField(2, deep))))).toBe(false)
 })
