@@ -60,7 +60,7 @@ test("messages in messages beyond the depth that parsers read are left to the de
   const heads: Uint8Array[] = []
   let length = inside.length
   // From the inside: values, and lists in them, in turn, within the properties of a user.
-  for (let depth = 0; depth < 5_000; depth++) {
+  for (let depth = 0; depth < 1_000; depth++) {
     const field = depth % 2 === 0 ? 1 : 6
     const head = new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(length).finish()
     heads.push(head)
