@@ -16,7 +16,17 @@ export const floors: readonly { about: string; folders: readonly string[] }[] = 
   { about: "a call from its header to its answer", folders: ["rpc"] },
   {
     about: "one mechanism each",
-    folders: ["auth", "session-cache", "provider-tokens", "signals", "events", "overload", "cleanup", "health"],
+    folders: [
+      "auth",
+      "session-cache",
+      "provider-tokens",
+      "signals",
+      "webhooks",
+      "events",
+      "overload",
+      "cleanup",
+      "health",
+    ],
   },
   { about: "the store's contract, and store/sql, which implements it", folders: ["store"] },
   { about: "the ground: errors, files, clocks, addresses", folders: ["errors", "util"] },

@@ -1,6 +1,6 @@
-import { createRequire } from "node:module"
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { StartError } from "../errors/start-error.js"
+import { ownVersion } from "../util/version.js"
 import { type CommandOutput, commandOutput, OutputClosedError } from "./commands/output.js"
 import { printable } from "./printable.js"
 import { runProgram } from "./program.js"
@@ -29,7 +29,7 @@ export async function execute(
   environment: Readonly<Record<string, string | undefined>>,
   { printed, ...output }: CommandOutput & { printed: () => Promise<void> },
 ): Promise<number> {
-  const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
+  const version = ownVersion()
   try {
     const exitCode = await runProgram(args, { environment, version, output })
     await printed()

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto"
-import { createRequire } from "node:module"
 import type { TextMapPropagator, Tracer } from "@opentelemetry/api"
 import { type ExportResult, ExportResultCode, W3CTraceContextPropagator } from "@opentelemetry/core"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto"
@@ -22,6 +21,7 @@ import {
 } from "@opentelemetry/sdk-trace"
 import type { Logger } from "pino"
 import type { SpanMetrics } from "../metrics/metrics.js"
+import { ownVersion } from "../util/version.js"
 
 /** Records spans and exports them to a collector. */
 export interface Tracing {
@@ -66,7 +66,7 @@ export interface TraceSettings {
  * the URL of the collector, headers, certificates, and attributes of the service.
  */
 export function startTracing(configuration: TraceSettings, { log, metrics }: TracingOptions): Tracing {
-  const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
+  const version = ownVersion()
   const exporter = reportingExporter(exporterOf(configuration), { log, metrics })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
