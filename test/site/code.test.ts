@@ -35,7 +35,6 @@ const programs: readonly [page: string, block: number, before: string][] = [
   ["README.md", 3, app],
   ["README.md", 4, ""],
   ["README.md", 5, app + expressAuth],
-  ["README.md", 6, 'const cookieHeader = "a=b"\n'],
   ["docs/client.md", 0, client + reach + passkey],
   [
     "docs/client.md",

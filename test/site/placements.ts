@@ -31,7 +31,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("test/site/guides.long.test.ts runs `make run`, and `make test` is what runs the tests"),
     notRun("test/site/guides.long.test.ts runs the same line of each guide"),
     compiled,
-    ...Array(4).fill(programs),
+    ...Array(3).fill(programs),
     readme,
     readme,
   ],
@@ -78,7 +78,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/operating.md": [commands, notRun("variables of the service"), commands],
   "docs/other-languages.md": [
     commands,
-    ...Array(8).fill(languages),
+    ...Array(5).fill(languages),
     notRun("needs a compiled schema and programs of a language that this project does not have"),
   ],
   "docs/provider-tokens.md": [compiled, programs, formats],

@@ -32,12 +32,12 @@ export const administrationOptions = {
     variable: "AUTHWIRE_API_KEY",
     orFile: true,
     value: text(),
-    help: "The API key of the command. It decides the tenant, and its scopes decide what the command may do.",
+    help: "The API key of the command, which decides the tenant and what the command may do.",
     commands: [...serviceCommands, "console"],
   },
   email: {
     value: emailAddress(),
-    help: "The user's e-mail address. users set removes it if it is empty.",
+    help: "The user's e-mail address. users set: empty removes it.",
     commands: ["users create", "users set"],
   },
   verified: {
@@ -48,7 +48,7 @@ export const administrationOptions = {
   userName: {
     flag: "name",
     value: text("NAME"),
-    help: "The user's display name. users set removes it if it is empty.",
+    help: "The user's display name. users set: empty removes it.",
     commands: ["users create", "users set"],
   },
   extra: {
@@ -167,7 +167,7 @@ export const consoleOptions = {
   consolePort: {
     value: integer(0, 65_535),
     default: "8090",
-    help: "The port of the console on 127.0.0.1. 0: one that is free. With serve --dev it is also a free one if this one is in use.",
+    help: "The port of the console on 127.0.0.1. 0: one that is free, as with serve --dev if this one is in use.",
     commands: ["serve", "console"],
   },
   consoleServiceUrl: {
@@ -181,7 +181,7 @@ export const consoleOptions = {
   consoleTenant: {
     flag: "tenant",
     value: tenant(),
-    help: "The tenant that the key must belong to. With a key of another tenant the console shows nothing and does nothing. Without it, the tenant of the key.",
+    help: "The tenant that the key must belong to: with a key of another one the console does nothing.",
     commands: ["console"],
   },
 } as const satisfies Record<string, OptionDefinition>

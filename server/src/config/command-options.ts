@@ -52,7 +52,7 @@ export const commandOptions = {
   },
   certificateName: {
     value: certificateName(),
-    help: "A name in client certificates. Clients with such a certificate are authenticated as the new key without its secret.",
+    help: "A name in client certificates, which stand for the new key.",
     commands: ["keys create"],
   },
   offline: {
@@ -82,13 +82,13 @@ export const commandOptions = {
   },
   mapping: {
     value: text("FILE"),
-    help: "A JSON file with the names of tables and columns that differ from those in the adapter's documentation: see docs/moving.md.",
+    help: "A JSON file with other names of tables and columns: see docs/moving.md.",
     commands: ["import", "doctor"],
   },
   apply: {
     value: boolean(),
     default: "false",
-    help: "Write the data. Without it the import is a dry run: it reads everything, reports, and changes nothing.",
+    help: "Write the data. Without it the import is a dry run.",
     commands: ["import"],
   },
   skip: {
@@ -100,7 +100,7 @@ export const commandOptions = {
   delete: {
     value: boolean(),
     default: "false",
-    help: "Also delete rows of the tenant that the source database does not have. For the runs after the first, as long as Authwire is not in use.",
+    help: "Also delete rows of the tenant that the source database does not have. As long as Authwire is not in use.",
     commands: ["import"],
   },
   deleteAll: {
@@ -110,21 +110,21 @@ export const commandOptions = {
   },
   report: {
     value: text("FILE"),
-    help: "The file to which every row with a finding is written, as one JSON object per line.",
+    help: "The file for all rows with findings, as JSON lines.",
     commands: ["import", "doctor"],
   },
   adapterUrl: {
     flag: false,
     variable: "AUTHWIRE_URL",
     value: text("URL"),
-    help: "The option `url` that an application gives to AuthwireAdapter. The command checks whether a running service answers there.",
+    help: "The `url` of an application's AuthwireAdapter. The command checks whether a service answers there.",
     commands: ["doctor"],
   },
   adapterApiKey: {
     flag: false,
     variable: "AUTHWIRE_API_KEY",
     value: text("KEY"),
-    help: "The option `apiKey` that an application gives to AuthwireAdapter. The command asks the service at AUTHWIRE_URL what this key is allowed to do.",
+    help: "The `apiKey` of an application's AuthwireAdapter. The command asks the service at AUTHWIRE_URL what it may do.",
     commands: ["doctor"],
   },
   withSecrets: {
@@ -136,12 +136,12 @@ export const commandOptions = {
   since: {
     value: duration("1s", "30d"),
     default: "0",
-    help: "Begin with the events of this past period, as far as they are still kept. 0: only events from now on.",
+    help: "Begin with the events of this past period. 0: only events from now on.",
     commands: ["events tail"],
   },
   after: {
     value: integer(0, Number.MAX_SAFE_INTEGER),
-    help: "Begin after the event with this sequence number, which each line shows. Overrides --since.",
+    help: "Begin after the event with this number, which each line shows. Overrides --since.",
     commands: ["events tail"],
   },
   kinds: {

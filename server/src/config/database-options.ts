@@ -22,16 +22,16 @@ export const databaseOptions = {
     // rules.ts checks its form and when it is required.
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
-    help: "The database that stores everything: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. For a MySQL or MariaDB cluster, give several members as HOST:PORT,HOST:PORT, or a name with several addresses; the member that accepts writes is used.",
+    help: "The database that stores everything: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. A cluster is HOST:PORT,HOST:PORT, or a name with several addresses; the member that accepts writes is used.",
     commands: databaseCommands,
   },
   databaseReadUrl: {
     value: text("URL"),
-    help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, CountSessions, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
+    help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, CountSessions, and ListAccountsByUser without tokens): members of the same cluster, or replicas. While none of them answers, --database-url is read.",
   },
   databasePasswordFile: {
     value: text("FILE"),
-    help: "A file with the password of the database user, for --database-url and --database-read-url without one. It is read for each new connection, without the newline at its end, so the password may change at any time.",
+    help: "A file with the password of the database user, for --database-url and --database-read-url without one. It is read for each new connection, without the newline at its end.",
     commands: databaseCommands,
   },
   databasePasswordCommand: {
@@ -48,13 +48,13 @@ export const databaseOptions = {
   out: {
     value: text("FOLDER"),
     default: ".",
-    help: "The existing folder for the vschemas of a sharded keyspace of Vitess and of the unsharded one beside it, KEYSPACE.vschema.json and KEYSPACE_global.vschema.json.",
+    help: "The existing folder for KEYSPACE.vschema.json and KEYSPACE_global.vschema.json, of a sharded keyspace of Vitess and the unsharded one beside it.",
     commands: ["migrate vschema"],
   },
   databasePoolSize: {
     value: integer(1, 1000),
     default: "10",
-    help: "The maximum number of database connections for calls, per process. A tenant gets at most nine tenths. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
+    help: "The maximum number of database connections for calls, per process; see limits.md. Two more are used for health and API keys. (SQLite has one.)",
     commands: ["serve", "doctor"],
   },
   databaseStatementTimeoutMs: {

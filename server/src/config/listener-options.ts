@@ -21,13 +21,13 @@ export const listenerOptions = {
     isCommon: true,
     value: address(),
     default: "off",
-    help: "Address at which GET /metrics serves metrics for Prometheus: calls by method, listener and status, their durations, the database, the process. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
+    help: "Address at which GET /metrics serves metrics for Prometheus, without TLS and without an API key. They contain no data of users. Port 0 picks a free one.",
     commands: ["serve", "doctor"],
   },
   reusePort: {
     value: boolean(),
     default: "false",
-    help: "Listen with SO_REUSEPORT, so that several processes of one user serve at the same addresses; the kernel spreads new connections over them. On Linux, and with a database server. The metrics are not shared: each process needs an address of its own.",
+    help: "Listen with SO_REUSEPORT, so that several processes of one user serve at the same addresses; the kernel spreads new connections over them. On Linux, and with a database server. Each process needs its own --metrics-addr.",
   },
   tlsCert: {
     isCommon: true,
@@ -43,7 +43,7 @@ export const listenerOptions = {
   },
   tlsClientCa: {
     value: text("FILE"),
-    help: "Enables client certificates (mTLS): the CA certificates that may sign them, in PEM. A client whose certificate does not verify is rejected; a client without a certificate is accepted.",
+    help: "Enables client certificates (mTLS): the CA certificates that may sign them, in PEM. A client whose certificate does not verify is rejected; one without a certificate is accepted.",
     commands: ["serve", "doctor"],
   },
   insecureBehindProxy: {
@@ -55,7 +55,7 @@ export const listenerOptions = {
   reflection: {
     value: choice(["on", "off"]),
     default: "on",
-    help: "Whether the service describes itself (gRPC server reflection). Reflection needs no API key.",
+    help: "Whether the service describes itself (gRPC server reflection), without an API key.",
   },
   health: {
     value: choice(["on", "off"]),
@@ -75,6 +75,6 @@ export const listenerOptions = {
   idleTimeoutMs: {
     value: integer(100, 2_147_483_647),
     default: "900000",
-    help: "How long an HTTP/2 connection stays open without a call, in milliseconds. The client is notified of the close, and reconnects when it needs to.",
+    help: "How long an HTTP/2 connection stays open without a call, in milliseconds. The client reconnects when it needs to.",
   },
 } as const satisfies Record<string, OptionDefinition>

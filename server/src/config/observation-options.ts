@@ -27,12 +27,12 @@ export const observationOptions = {
     value: auditLog(),
     default: "stderr",
     devDefault: "off",
-    help: "The destination of the audit log: stderr, off, or a file, to which lines are appended. Every write and every rejected call is recorded as one JSON object per line, whatever the log level. Nothing waits for the disk (there is no fsync).",
+    help: "The destination of the audit log: stderr, off, or a file, to which lines are appended. Nothing waits for the disk (there is no fsync).",
   },
   auditLogFailure: {
     value: choice(["drop", "reject"]),
     default: "drop",
-    help: "The behaviour while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines is buffered in each process; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all admitted writes are kept until they can be written or the process ends.",
+    help: "The behaviour while the audit log cannot be written. drop: up to 1 MiB of lines is buffered in each process; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE, and the lines of admitted writes are kept until they can be written or the process ends.",
   },
   auditStore: {
     value: choice(["log", "database"]),
@@ -51,7 +51,7 @@ export const observationOptions = {
     variable: "OTEL_TRACES_EXPORTER",
     value: choice(["none", "otlp", "console"]),
     default: "none",
-    help: "The destination of the spans of sampled calls. none: no call is traced. otlp: to a collector, over HTTP with Protobuf. console: to standard output, for a trial. The URL of the collector, its headers and certificates, and the attributes of the service are in the standard variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_RESOURCE_ATTRIBUTES.",
+    help: "The destination of the spans of sampled calls. none: no call is traced. otlp: to a collector, over HTTP with Protobuf. console: to standard output, for a trial. Further standard variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_RESOURCE_ATTRIBUTES, name the collector and the service.",
   },
   traceSampler: {
     flag: false,

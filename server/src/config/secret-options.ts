@@ -21,7 +21,7 @@ export const secretOptions = {
     variable: "AUTH_SECRET_1",
     orFile: true,
     value: text(),
-    help: "A newer secret than AUTH_SECRET, to change it without signing users out: the newest encrypts, all decrypt.",
+    help: "A newer secret than AUTH_SECRET: the newest encrypts, all decrypt.",
     commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   authSecret2: {
@@ -44,7 +44,7 @@ export const secretOptions = {
     flag: false,
     orFile: true,
     value: encryptionKeys(),
-    help: "Encrypts the tokens of providers and the private properties of users in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its newer variants, the newest first.",
+    help: "Encrypts the tokens of providers and the private properties of users in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET, AUTH_SECRET_1 and so on.",
     commands: ["serve", "rekey", "import", "export", "doctor", "keys rotate-signing"],
   },
   tenantSecretsFile: {
@@ -67,13 +67,13 @@ export const secretOptions = {
   apiKeys: {
     flag: false,
     value: staticKeys(),
-    help: "API keys in addition to those of the database, as a JSON list; authwire keys create --offline prints an entry. Entries hold only hashes of secrets. Not to be confused with AUTHWIRE_API_KEY, which is the key itself.",
+    help: "API keys in addition to those of the database, as a JSON list; authwire keys create --offline prints an entry. Entries hold only hashes of secrets.",
   },
   hasApplicationKey: {
     flag: false,
     variable: "AUTHWIRE_API_KEY",
     value: applicationKey(),
-    help: "Not for the service. It is the key of an application, which the application itself reads and gives to AuthwireAdapter. The service reads its keys from AUTHWIRE_API_KEYS.",
+    help: "Not for the service, which reads its keys from AUTHWIRE_API_KEYS: the key that an application gives to AuthwireAdapter.",
   },
   apiKeysFile: {
     value: text("FILE"),

@@ -16,7 +16,7 @@ export const serviceOptions = {
   maxActiveCalls: {
     value: integer(1, 1_000_000),
     default: "256",
-    help: "The maximum number of reads that each process serves at the same time, of writes, and of calls of TokenService; a tenant gets at most nine tenths of each, and an API key eight. Further calls wait for up to half a second, and tenants and their keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+    help: "The maximum number of reads that each process serves at the same time, of writes, and of calls of TokenService; see limits.md. Further calls wait for up to half a second, and are then rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
   },
   rateLimit: {
     value: integer(0, 1_000_000_000),
@@ -31,27 +31,27 @@ export const serviceOptions = {
   tokenCacheSize: {
     value: integer(0, 1_000_000),
     default: "1000",
-    help: "The number of decrypted tokens that each process caches, so that a token that is read again is not decrypted again. The cache takes at most 4 KiB times this number; the least recently used tokens are evicted first. Secrets and expiry are checked at every use. 0: no cache.",
+    help: "The number of decrypted tokens that each process caches, in at most 4 KiB times this number. Secrets and expiry are checked at every use. 0: no cache.",
   },
   provisionalSignUp: {
     value: duration("1s", "1d"),
     default: "0",
-    help: "How long after its creation a user of the adapter is replaced by the next sign-up with the same address, if it has nothing else: no account, session, passkey, verified address or later change. 15m is a good value. Without this option, a person whose sign-up was interrupted before the account was linked cannot sign up again. With it, applications must create their own users with the typed client, and not with the adapter. Must be the same on all replicas. 0: no user is replaced.",
+    help: "How long after its creation a user of the adapter is replaced by the next sign-up with the same address, if it has nothing else: no account, session, passkey, verified address or later change. See operating.md. With it, applications must create their own users with the typed client, and not with the adapter. Must be the same on all replicas. 0: no user is replaced.",
   },
   cleanupInterval: {
     value: duration("1s", "1d"),
     default: "5m",
-    help: "The interval at which expired rows are deleted, in small batches and by one process at a time. If it ends, another one takes over within three times the interval. 0: never; use authwire cleanup instead.",
+    help: "The interval at which expired rows are deleted, by one process at a time. If it ends, another one takes over within three times the interval. 0: never; use authwire cleanup instead.",
   },
   cleanupKeep: {
     value: duration("1s", "365d"),
     default: "7d",
-    help: "How long sessions and verification tokens are kept after they have expired. As long as an expired token is kept, the application can tell the user who opens its link that it has expired.",
+    help: "How long sessions and verification tokens are kept after they have expired. Until then the application can say that a link has expired.",
   },
   eventsKeep: {
     value: duration("1m", "30d"),
     default: "24h",
-    help: "How long the events that writes record for EventService.Watch are kept. A watcher that was disconnected can resume within this time. Must be the same on all replicas. 0: writes record no events, and there is nothing to watch.",
+    help: "How long the events of writes are kept, so that a watcher can resume. Must be the same on all replicas. 0: writes record no events.",
     commands: ["serve", "cleanup"],
   },
   olderThan: {
@@ -69,7 +69,7 @@ export const serviceOptions = {
   drainDelayMs: {
     value: integer(0, 3_600_000),
     default: "0",
-    help: "How long the service continues to serve after SIGTERM, in milliseconds, while it reports that it is not ready, until load balancers send it no more traffic. Then --shutdown-grace-ms begins.",
+    help: "How long the service continues to serve after SIGTERM, in milliseconds, while it reports that it is not ready. Then --shutdown-grace-ms begins.",
   },
   shutdownGraceMs: {
     value: integer(0, 3_600_000),
