@@ -41,6 +41,7 @@ describe("readConfiguration", () => {
       AUTHWIRE_API_KEYS: "[]",
       AUTH_SECRET_2: secret.toUpperCase(),
       SERVICE_AUTH_URL: "https://app.example.com",
+      AUTHWIRE_WEBHOOK_ALLOW_PRIVATE: "10.1.0.0/16, fd00::5",
     }
     const flags = {
       grpcAddr: "[::1]:1",
@@ -63,6 +64,7 @@ describe("readConfiguration", () => {
       apiKeys: "[]",
       secrets: [secret.toUpperCase(), secret],
       secureCookie: true,
+      webhookAllowPrivate: ["10.1.0.0/16", "fd00::5"],
     })
     const { expires, ...key } = await readConfiguration(
       "keys create",
@@ -154,6 +156,13 @@ describe("readConfiguration", () => {
     [{}, { AUTH_SECRET_1_FILE: "/dev/zero" }, "AUTH_SECRET_1_FILE: must be a file"],
     [{}, { AUTHWIRE_ENCRYPTION_KEYS_FILE: fileURLToPath(import.meta.url) }, "AUTHWIRE_ENCRYPTION_KEYS_FILE: "],
     [{ grpcAddr: "50051" }, {}, "--grpc-addr: must be HOST:PORT"],
+    ...["intranet", "10.1.0.0/33", "10.1/16", "fd00::/129", "10.1.0.0/16,", "fe80::1%eth0", "[::1]", "10.0.0.0/"].map(
+      (list): [object, object, string] => [
+        { webhookAllowPrivate: `127.0.0.1,${list}` },
+        {},
+        `--webhook-allow-private: entry ${list.endsWith(",") ? 3 : 2} must be an IP address, or a range such as`,
+      ],
+    ),
     [{ httpAddr: "127.0.0.1:70000" }, {}, "--http-addr: must be HOST:PORT"],
     [{ dev: true, grpcAddr: "0.0.0.0:0" }, {}, "--grpc-addr: with --dev only a loopback address"],
     [{ grpcAddr: "off", httpAddr: "off" }, {}, "--grpc-addr, --http-addr: one of the listeners must be open"],

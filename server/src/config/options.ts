@@ -8,6 +8,7 @@ import type { Command, Option, OptionDefinition } from "./option.js"
 import { secretOptions } from "./secret-options.js"
 import { serviceOptions } from "./service-options.js"
 import { boolean } from "./values.js"
+import { webhookOptions } from "./webhook-options.js"
 
 /**
  * The definitions of all options, by their names in Configuration, in the order of docs/configuration.md.
@@ -29,6 +30,7 @@ const definitions = {
   ...secretOptions,
   ...listenerOptions,
   ...serviceOptions,
+  ...webhookOptions,
   ...observationOptions,
   ...commandOptions,
   ...administrationOptions,
@@ -43,6 +45,7 @@ export const optionGroups = (
     ["Secrets and keys", secretOptions],
     ["Listeners", listenerOptions],
     ["Limits, cleanup and shutdown", serviceOptions],
+    ["Webhooks", webhookOptions],
     ["Logs and traces", observationOptions],
     ["Commands", commandOptions],
     ["Administration", administrationOptions],

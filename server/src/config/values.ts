@@ -7,6 +7,7 @@ import { eventKinds } from "../store/event-kinds.js"
 import type { EventKind } from "../store/types.js"
 import type { Address } from "../util/address.js"
 import { isObject, parsedJson } from "../util/json.js"
+import { networkOf } from "../webhooks/networks.js"
 
 // The parsers of option values. Each parses a text and has one rule per kind of error. All error messages are defined
 // by this project. They state the rule, and do not repeat the text if it may be a secret.
@@ -101,6 +102,19 @@ export const rates = () =>
   readBySchema(async () => (await import("../rpc/interceptors/rate-limit.js")).readRates).register(shown, {
     placeholder: "LIST",
   })
+
+/** Addresses, and ranges of them in CIDR notation. */
+export const networks = () =>
+  read((list) => {
+    const texts = list.split(",").map((one) => one.trim())
+    for (const [index, text] of texts.entries()) {
+      if (networkOf(text) !== undefined) continue
+      throw new InvalidValueError(
+        `entry ${index + 1} must be an IP address, or a range such as 10.1.0.0/16 or fd00::/8`,
+      )
+    }
+    return texts
+  }).register(shown, { placeholder: "LIST" })
 
 /** Keys of 32 bytes each. Accepts Base64 and hexadecimal, returns Base64. */
 export const encryptionKeys = () =>
