@@ -1,6 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { forwardSignal, type SignalClient, signalBody } from "./signals/forward.js"
 
+export {
+  type FederatedSignOutOptions,
+  federatedSignOut,
+  type SignOutClient,
+} from "./signals/federated-sign-out.js"
 export type { SignalClient } from "./signals/forward.js"
 
 /** What is used of a request of Express. */

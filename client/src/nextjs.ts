@@ -10,6 +10,11 @@ export { AuthwireError } from "./errors/error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 export { type UnansweredRequest, unavailableResponse } from "./sessions/unavailable-response.js"
+export {
+  type FederatedSignOutOptions,
+  federatedSignOut,
+  type SignOutClient,
+} from "./signals/federated-sign-out.js"
 export type { SignalClient } from "./signals/forward.js"
 
 /** Options of withAuthwire. */

@@ -32,7 +32,8 @@ const aboutNobody = [
 const reads = unaryMethods
   .filter(
     ({ name, idempotency }) =>
-      idempotency === Level.NO_SIDE_EFFECTS || ["GetSessionAndUser", "Introspect", "Check"].includes(name),
+      idempotency === Level.NO_SIDE_EFFECTS ||
+      ["GetSessionAndUser", "GetLogoutUrl", "Introspect", "Check"].includes(name),
   )
   .map(({ name }) => name)
 

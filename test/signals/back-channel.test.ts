@@ -1,143 +1,27 @@
-import { generateKeyPairSync, randomBytes } from "node:crypto"
-import { createServer, type Server } from "node:http"
-import { Auth, type AuthConfig } from "@auth/core"
-import { AuthwireAdapter, throwOutages } from "@authwire/client"
-import { withRequestContext } from "@authwire/client/request-context"
-import { listen } from "@authwire/test-support/connections/free-port.js"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import Provider from "oidc-provider"
-import { providersFile } from "../provider-tokens/world.js"
+import { type RealProvider, startRealProvider } from "./real-provider.js"
 
 // A real provider of OpenID Connect, a real application of Auth.js, and the logout token that the one sends for the other.
-const client = { id: "app", secret: randomBytes(24).toString("hex") }
-const hour = 3_600
-const application = "http://127.0.0.1"
-const callback = `${application}/auth/callback/idp`
-
-/** A browser: the cookies of the provider and of the application. */
-interface Browser {
-  readonly provider: Map<string, string>
-  readonly application: Map<string, string>
-}
-
 let database: TestDatabase
-let authwire: ServerProcess
-let issuer: string
-let idp: Server
-let config: AuthConfig
+let world: RealProvider
 
 beforeAll(async () => {
-  idp = createServer()
-  issuer = `http://127.0.0.1:${await listen(idp)}`
   database = await createDatabase(serviceDatabase())
-  const entry = { token_endpoint: `${issuer}/token`, issuer, client_id: client.id, auth_method: "none", signals: true }
-  const file = providersFile({ default: { idp: entry } })
-  authwire = await startServer({ databaseUrl: database.url, args: [`--providers-file=${file}`] })
-  const provider = new Provider(issuer, {
-    clients: [
-      {
-        client_id: client.id,
-        client_secret: client.secret,
-        application_type: "native",
-        redirect_uris: [callback],
-        backchannel_logout_uri: `${authwire.httpUrl}/v1/signals/default/idp`,
-        backchannel_logout_session_required: true,
-      },
-    ],
-    features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: false } },
-    claims: { openid: ["sub"], email: ["email"] },
-    conformIdTokenClaims: false,
-    pkce: { required: () => true },
-    ttl: { AccessToken: hour, Grant: hour, IdToken: hour, Interaction: hour, Session: hour },
-    findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId, email: "ada@example.com" }) }),
-    interactions: { url: (_context, { uid }) => `/login/${uid}` },
-    jwks: { keys: [generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" })] },
-    cookies: { keys: [randomBytes(16).toString("hex")] },
-  })
-  const handle = provider.callback()
-  idp.on("request", async (request, response) => {
-    if (!request.url?.startsWith("/login/")) return handle(request, response)
-    const grant = new provider.Grant({ accountId: "ada", clientId: client.id })
-    grant.addOIDCScope("openid email")
-    const consent = { grantId: await grant.save() }
-    await provider.interactionFinished(request, response, { login: { accountId: "ada" }, consent })
-  })
-  const adapter = AuthwireAdapter({ url: authwire.grpcUrl, apiKey: authwire.apiKey })
-  config = throwOutages({
-    adapter,
-    basePath: "/auth",
-    trustHost: true,
-    secret: "a secret of the application, 32 bytes",
-    providers: [
-      {
-        ...{ id: "idp", name: "Idp", type: "oidc", issuer, clientId: client.id, clientSecret: client.secret },
-        authorization: { params: { scope: "openid email" } },
-      },
-    ],
-  } satisfies AuthConfig)
+  world = await startRealProvider(database)
 })
 afterAll(async () => {
-  idp?.closeAllConnections()
-  idp?.close()
-  await authwire?.stop()
+  await world?.stop()
   await database?.drop()
 })
 
-function keep(cookies: Map<string, string>, answer: Response): Response {
-  for (const line of answer.headers.getSetCookie()) {
-    const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-    if (value === "" || /; Max-Age=0(;|$)/i.test(line)) cookies.delete(name)
-    else cookies.set(name, value)
-  }
-  return answer
-}
-
-const headerOf = (cookies: Map<string, string>) => ({
-  cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; "),
-})
-
-async function visitApplication({ application: cookies }: Browser, path: string, form?: Record<string, string>) {
-  const posted = form && { method: "POST", body: new URLSearchParams(form) }
-  const request = new Request(new URL(path, application), { headers: headerOf(cookies), ...posted })
-  return keep(cookies, await withRequestContext(request, () => Auth(request, config)))
-}
-
-async function visitProvider({ provider: cookies }: Browser, url: string, form?: Record<string, string>) {
-  const posted = form && { method: "POST", body: new URLSearchParams(form) }
-  const request = { headers: headerOf(cookies), redirect: "manual", ...posted } as const
-  return keep(cookies, await fetch(new URL(url, issuer), request))
-}
-
-const session = async (browser: Browser) =>
-  (await visitApplication(browser, "/auth/session")).json() as Promise<{ user?: { email?: string } } | null>
-
-/** Signs in, through all the redirects of both. */
-async function signIn(): Promise<Browser> {
-  const browser: Browser = { provider: new Map(), application: new Map() }
-  const { csrfToken } = (await (await visitApplication(browser, "/auth/csrf")).json()) as { csrfToken: string }
-  const begun = await visitApplication(browser, "/auth/signin/idp", { csrfToken })
-  let at = begun.headers.get("location") ?? ""
-  while (at !== "" && !at.startsWith(callback)) at = (await visitProvider(browser, at)).headers.get("location") ?? ""
-  await visitApplication(browser, at)
-  return browser
-}
-
-/** Ends the session at the provider, as its own page for that does. */
-async function signOutAtProvider(browser: Browser): Promise<void> {
-  const page = await (await visitProvider(browser, `/session/end?client_id=${client.id}`)).text()
-  const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(page) ?? []
-  await visitProvider(browser, "/session/end/confirm", { xsrf, logout: "yes" })
-}
-
 test("a session that ends at the provider ends here, and those of other browsers go on", async () => {
-  const [here, elsewhere] = [await signIn(), await signIn()]
-  for (const browser of [here, elsewhere]) expect((await session(browser))?.user?.email).toBe("ada@example.com")
-  await signOutAtProvider(here)
-  await until(async () => (await session(here)) === null)
-  expect((await session(elsewhere))?.user?.email).toBe("ada@example.com")
-  await signOutAtProvider(elsewhere)
-  await until(async () => (await session(elsewhere)) === null)
+  const [here, elsewhere] = [await world.signIn(), await world.signIn()]
+  for (const browser of [here, elsewhere]) expect((await world.session(browser))?.user?.email).toBe("ada@example.com")
+  await world.signOutAtProvider(here)
+  await until(async () => (await world.session(here)) === null)
+  expect((await world.session(elsewhere))?.user?.email).toBe("ada@example.com")
+  await world.signOutAtProvider(elsewhere)
+  await until(async () => (await world.session(elsewhere)) === null)
 })

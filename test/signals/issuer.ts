@@ -15,6 +15,8 @@ export interface Issuer {
   rotate(): Promise<void>
   /** Whether it answers; otherwise with 500. */
   isUp: boolean
+  /** Further metadata that it publishes. */
+  metadata: object
   close(): void
 }
 
@@ -32,7 +34,7 @@ export async function startIssuer(): Promise<Issuer> {
   const server = createServer((request, response) => {
     asked.push(request.url ?? "")
     const bodies: Record<string, object> = {
-      "/.well-known/openid-configuration": { issuer: made.issuer, jwks_uri: `${made.issuer}/keys` },
+      "/.well-known/openid-configuration": { ...made.metadata, issuer: made.issuer, jwks_uri: `${made.issuer}/keys` },
       "/keys": { keys: [key.jwk] },
     }
     response.writeHead(made.isUp ? 200 : 500, { "content-type": "application/json" })
@@ -45,6 +47,7 @@ export async function startIssuer(): Promise<Issuer> {
       return key.jwk
     },
     isUp: true,
+    metadata: {},
     sign(claims, header = {}, other) {
       const iat = Math.floor(Date.now() / 1000)
       const whole = { iss: made.issuer, aud: clientId, iat, jti: crypto.randomUUID(), ...claims }

@@ -69,6 +69,11 @@ const programs: readonly [page: string, block: number, before: string][] = [
     3,
     `${client}const authwire = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "", sessionCache: {} })\n`,
   ],
+  [
+    "docs/signals.md",
+    1,
+    `${client}const sessionToken = "s"\nconst authwire = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "" })\n`,
+  ],
   ["docs/sessions.md", 5, app + expressAuth + adapter + reach],
 ]
 

@@ -108,6 +108,10 @@ export const ordinary: readonly Ordinary[] = [
     ],
   }),
   one(SessionService.method.getSession, { id: "that of the session" }),
+  one(SessionService.method.getLogoutUrl, {
+    sessionToken,
+    postLogoutRedirectUri: "https://app.example.com/%C3%A9?a=b",
+  }),
   one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),
   one(SessionService.method.revokeUserSessions, { userId, keptId: "none", keptSessionToken: sessionToken }),
   one(SessionService.method.deleteSession, { sessionToken }),

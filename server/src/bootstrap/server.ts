@@ -109,6 +109,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       accessTokens: refreshes,
       identity,
       verifier,
+      providers,
     })
     const { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }

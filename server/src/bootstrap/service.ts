@@ -38,6 +38,7 @@ import { concurrencyLimit } from "../overload/concurrency-limit.js"
 import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
 import type { AccessTokens } from "../provider-tokens/access-tokens.js"
+import type { Providers } from "../provider-tokens/provider.js"
 import type { Access, Observer } from "../rpc/interceptor.js"
 import type { Audit } from "../rpc/interceptors/audit.js"
 import { awaitCaches } from "../rpc/interceptors/await-caches.js"
@@ -67,6 +68,7 @@ import { tenantService } from "../services/tenant.js"
 import { longestAges, tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
+import { logoutUrls } from "../signals/logout-url.js"
 import { signalReceiver } from "../signals/receiver.js"
 import type { SignalVerifier } from "../signals/verifier.js"
 import type { Store } from "../store/store.js"
@@ -106,6 +108,7 @@ export interface ServiceOptions {
   accessTokens: AccessTokens
   identity?: AuthorizationDeps["identity"]
   verifier: SignalVerifier
+  providers: Providers
 }
 
 /** The most active calls of a pipeline, and the space of its messages beside a call's request, in bytes. */
@@ -114,7 +117,7 @@ const frameExtraBytes = 64 * 1024
 
 /** Creates the router of all services. */
 export function createService(options: ServiceOptions): Router {
-  const { configuration, store, readiness, secretsOf, log, clock, audit } = options
+  const { configuration, store, readiness, secretsOf, log, clock, audit, providers } = options
   const { metrics, tracing } = options.instruments
   const { secureCookie } = configuration
   const hasHealth = configuration.health === "on"
@@ -127,7 +130,7 @@ export function createService(options: ServiceOptions): Router {
     register(UserService, userService(store, randomUUID)),
     register(PrivateExtraService, privateExtraService({ users })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
-    register(SessionService, sessionService({ sessions })),
+    register(SessionService, sessionService({ sessions, logoutUrls: logoutUrls({ ...store, providers, clock }) })),
     register(SessionPolicyService, sessionPolicyService(store)),
     register(SessionCacheService, sessionCacheService(caches)),
     register(SignalService, signalService(signalReceiver(options.verifier, store))),

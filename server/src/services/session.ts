@@ -2,6 +2,7 @@ import type { SessionService } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
+import type { LogoutUrls } from "../signals/logout-url.js"
 import type { SessionStore } from "../store/store.js"
 import {
   fromSession,
@@ -16,8 +17,12 @@ import {
 import { fromUserWithoutEtag } from "./wire/user.js"
 import { found, required, toDate, toPage } from "./wire/values.js"
 
-/** Creates the service for the sessions of the store. */
-export function sessionService({ sessions }: { sessions: SessionStore }): Implementation<typeof SessionService> {
+/** Creates the service for the sessions of the store, and for their ends at providers. */
+export function sessionService(deps: {
+  sessions: SessionStore
+  logoutUrls: LogoutUrls
+}): Implementation<typeof SessionService> {
+  const { sessions, logoutUrls } = deps
   return {
     async createSession(request, caller) {
       return { session: fromSession(await sessions.create(caller, toSession(request), toSessionMetadata(request))) }
@@ -51,6 +56,11 @@ export function sessionService({ sessions }: { sessions: SessionStore }): Implem
     },
     async getSession(request, caller) {
       return { session: fromSession(found(await sessions.get(caller, request.id), "SESSION_NOT_FOUND")) }
+    },
+    async getLogoutUrl({ sessionToken, postLogoutRedirectUri: redirectUri }, caller, call) {
+      requireScope(call.identity, "accounts:read")
+      // A provider that is slow must not keep other calls waiting.
+      return { url: await logoutUrls.of(caller, { sessionToken, redirectUri }, () => call.leaveLimit()) }
     },
     async revokeSession(request, caller) {
       const session = await sessions.revoke(caller, request.id, request.userId)

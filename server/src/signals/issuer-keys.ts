@@ -1,13 +1,6 @@
 import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey } from "jose"
-import {
-  allowInsecureRequests,
-  discoveryRequest,
-  customFetch as fetchOfDiscovery,
-  processDiscoveryResponse,
-} from "oauth4webapi"
 import { Failure } from "../errors/failure.js"
-import { boundedBody } from "../provider-tokens/bounded-body.js"
-import { isAllowedUrl } from "../provider-tokens/providers-file.js"
+import { discover, type IssuerRequest, issuerRequest } from "./discovery.js"
 
 /** After how long the keys are read again, in milliseconds: when they are used, and when a token names an unknown one. */
 const [keysMs, unknownKeyMs] = [600_000, 60_000]
@@ -23,33 +16,23 @@ export interface IssuerKeysOptions {
 }
 
 /**
- * Returns the keys of an issuer, which OpenID Connect Discovery finds. They are read when the first token is verified. The
- * requests are limited like those to token endpoints: `https:`, or `http:` on loopback, no redirect, and an answer of a bounded
- * size. Throws PROVIDER_UNAVAILABLE if the keys cannot be read, and the errors of jose about the token.
+ * Returns the keys of an issuer, which OpenID Connect Discovery finds. They are read when the first token is verified. Throws
+ * PROVIDER_UNAVAILABLE if they cannot be read, and the errors of jose about the token.
  */
 export function issuerKeys({ issuer, timeoutMs, clock }: IssuerKeysOptions): JWTVerifyGetKey {
   let pausedUntil = Number.NEGATIVE_INFINITY
   let keys: ReturnType<typeof createRemoteJWKSet> | undefined
   let opening: Promise<void> | undefined
 
-  async function request(url: string, init: { method: string; headers: Headers | Record<string, string> }) {
+  const unpaused = issuerRequest(timeoutMs)
+  const request: IssuerRequest = async (url, { method, headers }) => {
     const retryAfterMs = pausedUntil - clock()
     if (retryAfterMs > 0) throw new Failure("PROVIDER_UNAVAILABLE", { retryAfterMs, metadata: { failure: "paused" } })
-    if (!isAllowedUrl(url)) throw new Error("the issuer names an address that is not allowed")
-    const { method, headers } = init
-    const response = await fetch(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) })
-    const body = response.status === 200 ? await boundedBody(response) : undefined
-    if (body === undefined) throw new Error("the issuer gives no answer, or one that is too large")
-    return new Response(body, { headers: { "content-type": "application/json" } })
+    return unpaused(url, { method, headers })
   }
 
   async function open(): Promise<void> {
-    const url = new URL(issuer)
-    const response = await discoveryRequest(url, {
-      [fetchOfDiscovery]: (address, { method, headers }) => request(address, { method, headers }),
-      [allowInsecureRequests]: url.protocol === "http:",
-    })
-    const { jwks_uri: address = "" } = await processDiscoveryResponse(url, response)
+    const { jwks_uri: address = "" } = await discover(issuer, request)
     keys = createRemoteJWKSet(new URL(address), {
       cacheMaxAge: keysMs,
       cooldownDuration: unknownKeyMs,

@@ -25,6 +25,7 @@ const requests: Record<string, object> = {
   UpdateSession: { sessionToken: "here", expires, updateMask: { paths: ["expires"] } },
   DeleteSession: { sessionToken: "here" },
   AccessSession: { sessionToken: "here", extend: { maxAge: { seconds: 3_153_600_000n }, updateAge: {} } },
+  GetLogoutUrl: { sessionToken: "here" },
   RevokeSession: { id: "none" },
   RevokeUserSessions: { userId: "here" },
   RevokeSessions: { userIds: ["here"] },

@@ -47,6 +47,7 @@ export function openService(store: Store, { configuration, ...options }: Options
       now: Date.now,
       clock: () => performance.now(),
     }),
+    providers: { of: () => undefined },
     configuration: {
       reflection: "on",
       health: "on",

@@ -71,7 +71,7 @@ function validRequest(message: DescMessage): JsonObject {
     // Only the service can create a valid token.
     if (field.name === "page_token") continue
     if (field.fieldKind === "scalar" && typeof field.scalar === "number" && isString(field))
-      request[field.name] = "valid"
+      request[field.name] = isUri(field) ? "https://valid.example/" : "valid"
     else if (field.fieldKind === "list" && minItemsOf(field) > 0) request[field.name] = ["valid"]
     else if (field.fieldKind === "enum") request[field.name] = 1
     // It must not be in the future.
@@ -88,6 +88,11 @@ function validRequest(message: DescMessage): JsonObject {
 
 function isString(field: DescField): boolean {
   return rulesOf(field)?.type.case === "string"
+}
+
+function isUri(field: DescField): boolean {
+  const type = rulesOf(field)?.type
+  return type?.case === "string" && type.value.wellKnown.case === "uri"
 }
 
 function minItemsOf(field: DescField): number {
@@ -131,6 +136,7 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
         found.push({ rule: "too long in bytes", value: "é".repeat(Number(maxBytes) / 2 + 1) })
       }
       if (maxLen > 0n) found.push({ rule: "too long", value: "a".repeat(Number(maxLen) + 1) })
+      if (isUri(field)) for (const value of ["/path", "javascript:alert(1)"]) found.push({ rule: `of ${value}`, value })
       if (notContains !== "") found.push({ rule: "with NUL", value: `a${notContains}b` })
       break
     }

@@ -1087,6 +1087,109 @@ func (x *GetSessionResponse) GetSession() *Session {
 	return nil
 }
 
+// Request of SessionService.GetLogoutUrl.
+type GetLogoutUrlRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Token of the session.
+	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	// Where the provider sends the browser afterwards: an address of the application, `https:` or `http:`, that is registered at
+	// the provider. Absent: the provider decides.
+	PostLogoutRedirectUri *string `protobuf:"bytes,2,opt,name=post_logout_redirect_uri,json=postLogoutRedirectUri,proto3,oneof" json:"post_logout_redirect_uri,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *GetLogoutUrlRequest) Reset() {
+	*x = GetLogoutUrlRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLogoutUrlRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLogoutUrlRequest) ProtoMessage() {}
+
+func (x *GetLogoutUrlRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLogoutUrlRequest.ProtoReflect.Descriptor instead.
+func (*GetLogoutUrlRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetLogoutUrlRequest) GetSessionToken() string {
+	if x != nil {
+		return x.SessionToken
+	}
+	return ""
+}
+
+func (x *GetLogoutUrlRequest) GetPostLogoutRedirectUri() string {
+	if x != nil && x.PostLogoutRedirectUri != nil {
+		return *x.PostLogoutRedirectUri
+	}
+	return ""
+}
+
+// Response of SessionService.GetLogoutUrl.
+type GetLogoutUrlResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The address. Absent: the session did not begin at a provider whose issuer the file names, or the provider has no such
+	// endpoint.
+	Url           *string `protobuf:"bytes,1,opt,name=url,proto3,oneof" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLogoutUrlResponse) Reset() {
+	*x = GetLogoutUrlResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLogoutUrlResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLogoutUrlResponse) ProtoMessage() {}
+
+func (x *GetLogoutUrlResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLogoutUrlResponse.ProtoReflect.Descriptor instead.
+func (*GetLogoutUrlResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetLogoutUrlResponse) GetUrl() string {
+	if x != nil && x.Url != nil {
+		return *x.Url
+	}
+	return ""
+}
+
 // Request of SessionService.RevokeSession.
 type RevokeSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1107,7 +1210,7 @@ type RevokeSessionRequest struct {
 
 func (x *RevokeSessionRequest) Reset() {
 	*x = RevokeSessionRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1222,7 @@ func (x *RevokeSessionRequest) String() string {
 func (*RevokeSessionRequest) ProtoMessage() {}
 
 func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1235,7 @@ func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionRequest.ProtoReflect.Descriptor instead.
 func (*RevokeSessionRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{17}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RevokeSessionRequest) GetId() string {
@@ -1167,7 +1270,7 @@ type RevokeSessionResponse struct {
 
 func (x *RevokeSessionResponse) Reset() {
 	*x = RevokeSessionResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1282,7 @@ func (x *RevokeSessionResponse) String() string {
 func (*RevokeSessionResponse) ProtoMessage() {}
 
 func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1295,7 @@ func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionResponse.ProtoReflect.Descriptor instead.
 func (*RevokeSessionResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RevokeSessionResponse) GetSession() *Session {
@@ -1222,7 +1325,7 @@ type RevokeUserSessionsRequest struct {
 
 func (x *RevokeUserSessionsRequest) Reset() {
 	*x = RevokeUserSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1337,7 @@ func (x *RevokeUserSessionsRequest) String() string {
 func (*RevokeUserSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1350,7 @@ func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeUserSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RevokeUserSessionsRequest) GetUserId() string {
@@ -1289,7 +1392,7 @@ type RevokeUserSessionsResponse struct {
 
 func (x *RevokeUserSessionsResponse) Reset() {
 	*x = RevokeUserSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1404,7 @@ func (x *RevokeUserSessionsResponse) String() string {
 func (*RevokeUserSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1417,7 @@ func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeUserSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RevokeUserSessionsResponse) GetRevoked() int64 {
@@ -1340,7 +1443,7 @@ type RevokeSessionsRequest struct {
 
 func (x *RevokeSessionsRequest) Reset() {
 	*x = RevokeSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1455,7 @@ func (x *RevokeSessionsRequest) String() string {
 func (*RevokeSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1468,7 @@ func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RevokeSessionsRequest) GetUserIds() []string {
@@ -1398,7 +1501,7 @@ type RevokeSessionsResponse struct {
 
 func (x *RevokeSessionsResponse) Reset() {
 	*x = RevokeSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1513,7 @@ func (x *RevokeSessionsResponse) String() string {
 func (*RevokeSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1526,7 @@ func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RevokeSessionsResponse) GetProcessed() int32 {
@@ -1464,7 +1567,7 @@ type RevokeAllSessionsRequest struct {
 
 func (x *RevokeAllSessionsRequest) Reset() {
 	*x = RevokeAllSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1579,7 @@ func (x *RevokeAllSessionsRequest) String() string {
 func (*RevokeAllSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1592,7 @@ func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAllSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeAllSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{23}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RevokeAllSessionsRequest) GetCreatedBefore() *timestamppb.Timestamp {
@@ -1525,7 +1628,7 @@ type RevokeAllSessionsResponse struct {
 
 func (x *RevokeAllSessionsResponse) Reset() {
 	*x = RevokeAllSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1640,7 @@ func (x *RevokeAllSessionsResponse) String() string {
 func (*RevokeAllSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1653,7 @@ func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAllSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeAllSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{24}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RevokeAllSessionsResponse) GetCreatedBefore() *timestamppb.Timestamp {
@@ -1659,7 +1762,14 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
 	"\x12GetSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\x92\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\xc1\x01\n" +
+	"\x13GetLogoutUrlRequest\x120\n" +
+	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12[\n" +
+	"\x18post_logout_redirect_uri\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18(\x80\x102\x10^https?://[^/?#]\x88\x01\x01H\x00R\x15postLogoutRedirectUri\x88\x01\x01B\x1b\n" +
+	"\x19_post_logout_redirect_uri\"5\n" +
+	"\x14GetLogoutUrlResponse\x12\x15\n" +
+	"\x03url\x18\x01 \x01(\tH\x00R\x03url\x88\x01\x01B\x06\n" +
+	"\x04_url\"\x92\x01\n" +
 	"\x14RevokeSessionRequest\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00R\x02id\x12,\n" +
@@ -1693,7 +1803,7 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\fawait_caches\x18\x03 \x01(\bR\vawaitCachesB\v\n" +
 	"\t_provider\"^\n" +
 	"\x19RevokeAllSessionsResponse\x12A\n" +
-	"\x0ecreated_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rcreatedBefore2\xea\f\n" +
+	"\x0ecreated_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rcreatedBefore2\xd5\r\n" +
 	"\x0eSessionService\x12\x97\x01\n" +
 	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"?\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
 	"session.id\xb2\xb8\x18\fimpersonator\x12x\n" +
@@ -1707,7 +1817,8 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\fListSessions\x12 .authwire.v1.ListSessionsRequest\x1a!.authwire.v1.ListSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12l\n" +
 	"\rCountSessions\x12!.authwire.v1.CountSessionsRequest\x1a\".authwire.v1.CountSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12c\n" +
 	"\n" +
-	"GetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12\x92\x01\n" +
+	"GetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12i\n" +
+	"\fGetLogoutUrl\x12 .authwire.v1.GetLogoutUrlRequest\x1a!.authwire.v1.GetLogoutUrlResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x92\x01\n" +
 	"\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\":\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
 	"session.id\x90\x02\x02\x12\x96\x01\n" +
 	"\x12RevokeUserSessions\x12&.authwire.v1.RevokeUserSessionsRequest\x1a'.authwire.v1.RevokeUserSessionsResponse\"/\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\arevoked\x90\x02\x02\x12\x8b\x01\n" +
@@ -1727,7 +1838,7 @@ func file_authwire_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_session_service_proto_rawDescData
 }
 
-var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*CreateSessionRequest)(nil),       // 0: authwire.v1.CreateSessionRequest
 	(*CreateSessionResponse)(nil),      // 1: authwire.v1.CreateSessionResponse
@@ -1746,45 +1857,47 @@ var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*CountSessionsResponse)(nil),      // 14: authwire.v1.CountSessionsResponse
 	(*GetSessionRequest)(nil),          // 15: authwire.v1.GetSessionRequest
 	(*GetSessionResponse)(nil),         // 16: authwire.v1.GetSessionResponse
-	(*RevokeSessionRequest)(nil),       // 17: authwire.v1.RevokeSessionRequest
-	(*RevokeSessionResponse)(nil),      // 18: authwire.v1.RevokeSessionResponse
-	(*RevokeUserSessionsRequest)(nil),  // 19: authwire.v1.RevokeUserSessionsRequest
-	(*RevokeUserSessionsResponse)(nil), // 20: authwire.v1.RevokeUserSessionsResponse
-	(*RevokeSessionsRequest)(nil),      // 21: authwire.v1.RevokeSessionsRequest
-	(*RevokeSessionsResponse)(nil),     // 22: authwire.v1.RevokeSessionsResponse
-	(*RevokeAllSessionsRequest)(nil),   // 23: authwire.v1.RevokeAllSessionsRequest
-	(*RevokeAllSessionsResponse)(nil),  // 24: authwire.v1.RevokeAllSessionsResponse
-	(*timestamppb.Timestamp)(nil),      // 25: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),            // 26: google.protobuf.Struct
-	(*Session)(nil),                    // 27: authwire.v1.Session
-	(*User)(nil),                       // 28: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),      // 29: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),        // 30: google.protobuf.Duration
+	(*GetLogoutUrlRequest)(nil),        // 17: authwire.v1.GetLogoutUrlRequest
+	(*GetLogoutUrlResponse)(nil),       // 18: authwire.v1.GetLogoutUrlResponse
+	(*RevokeSessionRequest)(nil),       // 19: authwire.v1.RevokeSessionRequest
+	(*RevokeSessionResponse)(nil),      // 20: authwire.v1.RevokeSessionResponse
+	(*RevokeUserSessionsRequest)(nil),  // 21: authwire.v1.RevokeUserSessionsRequest
+	(*RevokeUserSessionsResponse)(nil), // 22: authwire.v1.RevokeUserSessionsResponse
+	(*RevokeSessionsRequest)(nil),      // 23: authwire.v1.RevokeSessionsRequest
+	(*RevokeSessionsResponse)(nil),     // 24: authwire.v1.RevokeSessionsResponse
+	(*RevokeAllSessionsRequest)(nil),   // 25: authwire.v1.RevokeAllSessionsRequest
+	(*RevokeAllSessionsResponse)(nil),  // 26: authwire.v1.RevokeAllSessionsResponse
+	(*timestamppb.Timestamp)(nil),      // 27: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),            // 28: google.protobuf.Struct
+	(*Session)(nil),                    // 29: authwire.v1.Session
+	(*User)(nil),                       // 30: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),      // 31: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),        // 32: google.protobuf.Duration
 }
 var file_authwire_v1_session_service_proto_depIdxs = []int32{
-	25, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	26, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
-	27, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
-	27, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
-	28, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
-	25, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	26, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
-	29, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	27, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
-	27, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
+	27, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	28, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
+	29, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
+	29, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
+	30, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
+	27, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	28, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
+	31, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	29, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
+	29, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
 	9,  // 10: authwire.v1.AccessSessionRequest.extend:type_name -> authwire.v1.SessionExtension
-	30, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
-	30, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
-	27, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
-	28, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
-	25, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
-	27, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
-	25, // 17: authwire.v1.CountSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
-	25, // 18: authwire.v1.CountSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
-	27, // 19: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
-	27, // 20: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
-	25, // 21: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
-	25, // 22: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
+	32, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
+	32, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
+	29, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
+	30, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
+	27, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	29, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
+	27, // 17: authwire.v1.CountSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	27, // 18: authwire.v1.CountSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	29, // 19: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
+	29, // 20: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
+	27, // 21: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	27, // 22: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
 	0,  // 23: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
 	2,  // 24: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
 	4,  // 25: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
@@ -1793,24 +1906,26 @@ var file_authwire_v1_session_service_proto_depIdxs = []int32{
 	11, // 28: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
 	13, // 29: authwire.v1.SessionService.CountSessions:input_type -> authwire.v1.CountSessionsRequest
 	15, // 30: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
-	17, // 31: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
-	19, // 32: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
-	21, // 33: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
-	23, // 34: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
-	1,  // 35: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
-	3,  // 36: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
-	5,  // 37: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
-	7,  // 38: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
-	10, // 39: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
-	12, // 40: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
-	14, // 41: authwire.v1.SessionService.CountSessions:output_type -> authwire.v1.CountSessionsResponse
-	16, // 42: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
-	18, // 43: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
-	20, // 44: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
-	22, // 45: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
-	24, // 46: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
-	35, // [35:47] is the sub-list for method output_type
-	23, // [23:35] is the sub-list for method input_type
+	17, // 31: authwire.v1.SessionService.GetLogoutUrl:input_type -> authwire.v1.GetLogoutUrlRequest
+	19, // 32: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
+	21, // 33: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
+	23, // 34: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
+	25, // 35: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
+	1,  // 36: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
+	3,  // 37: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
+	5,  // 38: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
+	7,  // 39: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
+	10, // 40: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
+	12, // 41: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
+	14, // 42: authwire.v1.SessionService.CountSessions:output_type -> authwire.v1.CountSessionsResponse
+	16, // 43: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
+	18, // 44: authwire.v1.SessionService.GetLogoutUrl:output_type -> authwire.v1.GetLogoutUrlResponse
+	20, // 45: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
+	22, // 46: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
+	24, // 47: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
+	26, // 48: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
+	36, // [36:49] is the sub-list for method output_type
+	23, // [23:36] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
 	23, // [23:23] is the sub-list for extension extendee
 	0,  // [0:23] is the sub-list for field type_name
@@ -1830,15 +1945,17 @@ func file_authwire_v1_session_service_proto_init() {
 	file_authwire_v1_session_service_proto_msgTypes[11].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[13].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[18].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[19].OneofWrappers = []any{}
-	file_authwire_v1_session_service_proto_msgTypes[23].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[21].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_session_service_proto_rawDesc), len(file_authwire_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	SessionService_ListSessions_FullMethodName       = "/authwire.v1.SessionService/ListSessions"
 	SessionService_CountSessions_FullMethodName      = "/authwire.v1.SessionService/CountSessions"
 	SessionService_GetSession_FullMethodName         = "/authwire.v1.SessionService/GetSession"
+	SessionService_GetLogoutUrl_FullMethodName       = "/authwire.v1.SessionService/GetLogoutUrl"
 	SessionService_RevokeSession_FullMethodName      = "/authwire.v1.SessionService/RevokeSession"
 	SessionService_RevokeUserSessions_FullMethodName = "/authwire.v1.SessionService/RevokeUserSessions"
 	SessionService_RevokeSessions_FullMethodName     = "/authwire.v1.SessionService/RevokeSessions"
@@ -111,6 +112,20 @@ type SessionServiceClient interface {
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
+	// Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+	// Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+	// with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+	// DeleteSession afterwards.
+	//
+	// The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+	// issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+	//
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+	// google.rpc.RetryInfo.
+	// OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
+	GetLogoutUrl(ctx context.Context, in *GetLogoutUrlRequest, opts ...grpc.CallOption) (*GetLogoutUrlResponse, error)
 	// Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
 	// only a session of that user is deleted.
 	//
@@ -223,6 +238,16 @@ func (c *sessionServiceClient) GetSession(ctx context.Context, in *GetSessionReq
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetSessionResponse)
 	err := c.cc.Invoke(ctx, SessionService_GetSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) GetLogoutUrl(ctx context.Context, in *GetLogoutUrlRequest, opts ...grpc.CallOption) (*GetLogoutUrlResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetLogoutUrlResponse)
+	err := c.cc.Invoke(ctx, SessionService_GetLogoutUrl_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -347,6 +372,20 @@ type SessionServiceServer interface {
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
+	// Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+	// Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+	// with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+	// DeleteSession afterwards.
+	//
+	// The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+	// issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+	//
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+	// google.rpc.RetryInfo.
+	// OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
+	GetLogoutUrl(context.Context, *GetLogoutUrlRequest) (*GetLogoutUrlResponse, error)
 	// Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
 	// only a session of that user is deleted.
 	//
@@ -408,6 +447,9 @@ func (UnimplementedSessionServiceServer) CountSessions(context.Context, *CountSe
 }
 func (UnimplementedSessionServiceServer) GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSession not implemented")
+}
+func (UnimplementedSessionServiceServer) GetLogoutUrl(context.Context, *GetLogoutUrlRequest) (*GetLogoutUrlResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetLogoutUrl not implemented")
 }
 func (UnimplementedSessionServiceServer) RevokeSession(context.Context, *RevokeSessionRequest) (*RevokeSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeSession not implemented")
@@ -586,6 +628,24 @@ func _SessionService_GetSession_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_GetLogoutUrl_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetLogoutUrlRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).GetLogoutUrl(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_GetLogoutUrl_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).GetLogoutUrl(ctx, req.(*GetLogoutUrlRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SessionService_RevokeSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RevokeSessionRequest)
 	if err := dec(in); err != nil {
@@ -696,6 +756,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetSession",
 			Handler:    _SessionService_GetSession_Handler,
+		},
+		{
+			MethodName: "GetLogoutUrl",
+			Handler:    _SessionService_GetLogoutUrl_Handler,
 		},
 		{
 			MethodName: "RevokeSession",

@@ -59,8 +59,7 @@ function adapt(method: Method): MethodImpl<DescMethod> {
       const { begun, unparsed } = requestOf(context)
       unparsed?.read()
       try {
-        const answer = await (begun as HttpUnaryCall).answer(request)
-        return unparsed === undefined ? method.codec.prepare(answer) : answer
+        return await (begun as HttpUnaryCall).answer(request)
       } catch (error) {
         throw connectErrorOf(toFailure(error), begun.call.requestId)
       }

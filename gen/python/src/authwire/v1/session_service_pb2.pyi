@@ -623,6 +623,62 @@ class GetSessionResponse(_message.Message):
 Global___GetSessionResponse: _TypeAlias = GetSessionResponse  # noqa: Y015
 
 @_typing.final
+class GetLogoutUrlRequest(_message.Message):
+    """Request of SessionService.GetLogoutUrl."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_TOKEN_FIELD_NUMBER: _builtins.int
+    POST_LOGOUT_REDIRECT_URI_FIELD_NUMBER: _builtins.int
+    session_token: _builtins.str
+    """Token of the session."""
+    post_logout_redirect_uri: _builtins.str
+    """Where the provider sends the browser afterwards: an address of the application, `https:` or `http:`, that is registered at
+    the provider. Absent: the provider decides.
+    """
+    def __init__(
+        self,
+        *,
+        session_token: _builtins.str = ...,
+        post_logout_redirect_uri: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri", "post_logout_redirect_uri", b"post_logout_redirect_uri"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri", "post_logout_redirect_uri", b"post_logout_redirect_uri", "session_token", b"session_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__post_logout_redirect_uri: _TypeAlias = _typing.Literal["post_logout_redirect_uri"]  # noqa: Y015
+    _WhichOneofArgType__post_logout_redirect_uri: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__post_logout_redirect_uri) -> _WhichOneofReturnType__post_logout_redirect_uri | None: ...
+
+Global___GetLogoutUrlRequest: _TypeAlias = GetLogoutUrlRequest  # noqa: Y015
+
+@_typing.final
+class GetLogoutUrlResponse(_message.Message):
+    """Response of SessionService.GetLogoutUrl."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    URL_FIELD_NUMBER: _builtins.int
+    url: _builtins.str
+    """The address. Absent: the session did not begin at a provider whose issuer the file names, or the provider has no such
+    endpoint.
+    """
+    def __init__(
+        self,
+        *,
+        url: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_url", b"_url", "url", b"url"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_url", b"_url", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__url: _TypeAlias = _typing.Literal["url"]  # noqa: Y015
+    _WhichOneofArgType__url: _TypeAlias = _typing.Literal["_url", b"_url"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__url) -> _WhichOneofReturnType__url | None: ...
+
+Global___GetLogoutUrlResponse: _TypeAlias = GetLogoutUrlResponse  # noqa: Y015
+
+@_typing.final
 class RevokeSessionRequest(_message.Message):
     """Request of SessionService.RevokeSession."""
 

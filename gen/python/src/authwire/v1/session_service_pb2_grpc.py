@@ -78,6 +78,11 @@ class SessionServiceStub:
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_session__service__pb2.GetSessionResponse.FromString,
                 _registered_method=True)
+        self.GetLogoutUrl = channel.unary_unary(
+                '/authwire.v1.SessionService/GetLogoutUrl',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.GetLogoutUrlRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.GetLogoutUrlResponse.FromString,
+                _registered_method=True)
         self.RevokeSession = channel.unary_unary(
                 '/authwire.v1.SessionService/RevokeSession',
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionRequest.SerializeToString,
@@ -216,6 +221,25 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLogoutUrl(self, request, context):
+        """Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+        Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+        with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+        DeleteSession afterwards.
+
+        The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+        issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+        SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+        PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+        google.rpc.RetryInfo.
+        OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RevokeSession(self, request, context):
         """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
         only a session of that user is deleted.
@@ -306,6 +330,11 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.GetSession,
                     request_deserializer=authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_session__service__pb2.GetSessionResponse.SerializeToString,
+            ),
+            'GetLogoutUrl': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLogoutUrl,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.GetLogoutUrlRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.GetLogoutUrlResponse.SerializeToString,
             ),
             'RevokeSession': grpc.unary_unary_rpc_method_handler(
                     servicer.RevokeSession,
@@ -548,6 +577,33 @@ class SessionService:
             '/authwire.v1.SessionService/GetSession',
             authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
             authwire_dot_v1_dot_session__service__pb2.GetSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLogoutUrl(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/GetLogoutUrl',
+            authwire_dot_v1_dot_session__service__pb2.GetLogoutUrlRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.GetLogoutUrlResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -114,6 +114,21 @@ class SessionServiceStub:
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
     """
+    GetLogoutUrl: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetLogoutUrlRequest, _session_service_pb2.GetLogoutUrlResponse]
+    """Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+    Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+    with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+    DeleteSession afterwards.
+
+    The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+    issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+    SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+    PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+    google.rpc.RetryInfo.
+    OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
+    """
     RevokeSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]
     """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
     only a session of that user is deleted.
@@ -232,6 +247,21 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """Returns the session with an id, even if it has expired. It has no token.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+    """
+    GetLogoutUrl: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetLogoutUrlRequest, _session_service_pb2.GetLogoutUrlResponse]  # type: ignore[assignment]
+    """Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+    Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+    with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+    DeleteSession afterwards.
+
+    The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+    issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+    SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+    PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+    google.rpc.RetryInfo.
+    OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
     """
     RevokeSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]  # type: ignore[assignment]
     """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
@@ -396,6 +426,27 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the session with an id, even if it has expired. It has no token.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+        """
+
+    @_abc_1.abstractmethod
+    def GetLogoutUrl(
+        self,
+        request: _session_service_pb2.GetLogoutUrlRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.GetLogoutUrlResponse, _abc.Awaitable[_session_service_pb2.GetLogoutUrlResponse]]:
+        """Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+        Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+        with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+        DeleteSession afterwards.
+
+        The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+        issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+        SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+        PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+        google.rpc.RetryInfo.
+        OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
         """
 
     @_abc_1.abstractmethod

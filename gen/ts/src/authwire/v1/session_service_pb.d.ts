@@ -573,6 +573,55 @@ export declare type GetSessionResponse = Message<"authwire.v1.GetSessionResponse
 export declare const GetSessionResponseSchema: GenMessage<GetSessionResponse>;
 
 /**
+ * Request of SessionService.GetLogoutUrl.
+ *
+ * @generated from message authwire.v1.GetLogoutUrlRequest
+ */
+export declare type GetLogoutUrlRequest = Message<"authwire.v1.GetLogoutUrlRequest"> & {
+  /**
+   * Token of the session.
+   *
+   * @generated from field: string session_token = 1;
+   */
+  sessionToken: string;
+
+  /**
+   * Where the provider sends the browser afterwards: an address of the application, `https:` or `http:`, that is registered at
+   * the provider. Absent: the provider decides.
+   *
+   * @generated from field: optional string post_logout_redirect_uri = 2;
+   */
+  postLogoutRedirectUri?: string | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.GetLogoutUrlRequest.
+ * Use `create(GetLogoutUrlRequestSchema)` to create a new message.
+ */
+export declare const GetLogoutUrlRequestSchema: GenMessage<GetLogoutUrlRequest>;
+
+/**
+ * Response of SessionService.GetLogoutUrl.
+ *
+ * @generated from message authwire.v1.GetLogoutUrlResponse
+ */
+export declare type GetLogoutUrlResponse = Message<"authwire.v1.GetLogoutUrlResponse"> & {
+  /**
+   * The address. Absent: the session did not begin at a provider whose issuer the file names, or the provider has no such
+   * endpoint.
+   *
+   * @generated from field: optional string url = 1;
+   */
+  url?: string | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.GetLogoutUrlResponse.
+ * Use `create(GetLogoutUrlResponseSchema)` to create a new message.
+ */
+export declare const GetLogoutUrlResponseSchema: GenMessage<GetLogoutUrlResponse>;
+
+/**
  * Request of SessionService.RevokeSession.
  *
  * @generated from message authwire.v1.RevokeSessionRequest
@@ -958,6 +1007,28 @@ export declare const SessionService: GenService<{
     methodKind: "unary";
     input: typeof GetSessionRequestSchema;
     output: typeof GetSessionResponseSchema;
+  },
+  /**
+   * Returns the address to which a browser is sent so that the provider ends its session too: OpenID Connect RP-Initiated
+   * Logout 1.0. It has the parameters `client_id`, `post_logout_redirect_uri` and `id_token_hint`: the ID token that is stored
+   * with the user's account, if it is one of the provider's session that this session began with. Nothing is ended here: call
+   * DeleteSession afterwards.
+   *
+   * The call also requires `accounts:read`, because the address has an ID token. The endpoint is found by discovery at the
+   * issuer, which the providers file names (`--providers-file`), and is read again after ten minutes.
+   *
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
+   * SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:read`, but not `accounts:read`.
+   * PROVIDER_UNAVAILABLE (UNAVAILABLE): the issuer gave no usable response. It is asked again after the time in the
+   * google.rpc.RetryInfo.
+   * OVERLOADED (RESOURCE_EXHAUSTED): too many calls wait for issuers.
+   *
+   * @generated from rpc authwire.v1.SessionService.GetLogoutUrl
+   */
+  getLogoutUrl: {
+    methodKind: "unary";
+    input: typeof GetLogoutUrlRequestSchema;
+    output: typeof GetLogoutUrlResponseSchema;
   },
   /**
    * Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,

@@ -1,9 +1,5 @@
-import {
-  numbersTo,
-  openPlanned,
-  type PlannedDatabase,
-  plannedTargets,
-} from "@authwire/test-support/databases/planned-database.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { numbersTo, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
 import { range } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -12,7 +8,7 @@ import type { Store } from "../../store.js"
 /** The number of events, which belong to 20 tenants. All but the last one have sequences. */
 const count = 20_000
 
-describe.each(plannedTargets())("plans of the events on %s", (target) => {
+describe.each(databaseTargets())("plans of the events on %s", (target) => {
   let planned: PlannedDatabase
   /** The planned.recorded statements of the cleanup. */
   const cleaning: Ran[] = []

@@ -1,9 +1,5 @@
-import {
-  createUsers,
-  openPlanned,
-  type PlannedDatabase,
-  plannedTargets,
-} from "@authwire/test-support/databases/planned-database.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createUsers, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
 import type { Access, Ran } from "@authwire/test-support/databases/plans.js"
 import {
   anyone,
@@ -18,7 +14,7 @@ import type { Store } from "../../store.js"
 import type { Account, Authenticator, Session, User } from "../../types.js"
 import { sqlStore } from "../index.js"
 
-describe.each(plannedTargets())("plans on %s", (target) => {
+describe.each(databaseTargets())("plans on %s", (target) => {
   let planned: PlannedDatabase
   let user: User
   let account: Account

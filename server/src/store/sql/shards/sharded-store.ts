@@ -1,6 +1,5 @@
 import type { Caller, Store } from "../../store.js"
 import type { Database, Shards } from "../database.js"
-import { unlessCreated } from "./repeated-keys.js"
 import { apart } from "./tenants.js"
 
 /** The store of one database, with what deletes its expired rows. */
@@ -70,8 +69,7 @@ export function shardedStore(
     },
     apiKeys: {
       ...own.apiKeys,
-      create: (waiter, key, ...rest) =>
-        unlessCreated(own.apiKeys, waiter, key, () => own.apiKeys.create(apart(waiter), key, ...rest)),
+      create: (waiter, ...rest) => own.apiKeys.create(apart(waiter), ...rest),
       revoke: (waiter, ...rest) => own.apiKeys.revoke(apart(waiter), ...rest),
     },
     audit: {
