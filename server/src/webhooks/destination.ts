@@ -18,7 +18,7 @@ const maxUrlBytes = 2048
  */
 export function brokenRule(url: string, egress: Egress): string | undefined {
   if (Buffer.byteLength(url) > maxUrlBytes) return `must have at most ${maxUrlBytes} bytes`
-  if (/[\s\\]/.test(url) || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return "must be a URL with https://"
+  if (/[\s\\]/.test(url) || !/^https?:\/\/[^/]/i.test(url) || !URL.canParse(url)) return "must be a URL with https://"
   const { protocol, hostname, username, password, port } = new URL(url)
   if (username !== "" || password !== "") return "must not contain a user name or a password"
   if (url.includes("#")) return "must not contain a fragment"

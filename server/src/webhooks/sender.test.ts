@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process"
 import { createServer, type IncomingMessage, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
+import { promisify } from "node:util"
 import { afterEach, describe, expect, test } from "@jest/globals"
 import { Webhook } from "standardwebhooks"
 import { WebhookSender } from "./sender.js"
@@ -56,4 +58,58 @@ describe("a delivery", () => {
       expect(count).toBe(1)
     },
   )
+
+  test("S-61: a redirect to a private address is not followed", async () => {
+    let reached = 0
+    const hidden = await receiver((_, response) => {
+      reached++
+      response.end()
+    })
+    for (const status of [301, 302, 303, 307, 308]) {
+      const url = await receiver((_, response) => {
+        response.writeHead(status, { location: hidden, refresh: `0; url=${hidden}` }).end()
+      })
+      expect(await send(url)).toMatchObject({ kind: "answered", status })
+    }
+    expect(reached).toBe(0)
+  })
+
+  test("has the pause that its receiver asks for", async () => {
+    const url = await receiver((_, response) => response.writeHead(429, { "retry-after": "90" }).end())
+    expect(await send(url)).toMatchObject({ kind: "answered", status: 429, retryAfterMs: 90_000 })
+  })
+
+  test("S-61: goes through no proxy that the environment names", async () => {
+    const visited: string[] = []
+    const url = await receiver((_, response) => response.writeHead(204).end())
+    const proxy = await receiver((request, response) => {
+      visited.push(request.url ?? "")
+      response.writeHead(418).end()
+    })
+    const code = `
+      import { get } from "node:http"
+      import { WebhookSender } from ${JSON.stringify(new URL("../../dist/webhooks/sender.js", import.meta.url).href)}
+      const sender = new WebhookSender({ dev: true, allowPrivate: [] })
+      const delivery = { secrets: [${JSON.stringify(secrets[0])}], id: "msg_1", at: new Date(), body: "{}" }
+      const { status } = await sender.send({ ...delivery, url: ${JSON.stringify(url)} }, new AbortController().signal)
+      get("http://127.0.0.1:1/others", (response) => {
+        response.resume()
+        console.log(status, response.statusCode)
+      })`
+    const { origin } = new URL(proxy)
+    const proxies = { HTTP_PROXY: origin, HTTPS_PROXY: origin, http_proxy: origin, https_proxy: origin }
+    const env = { PATH: process.env.PATH, NODE_USE_ENV_PROXY: "1", ...proxies }
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", code], { env })
+    // The second request shows that the proxy is in use.
+    expect([stdout, visited]).toEqual(["204 418\n", ["http://127.0.0.1:1/others"]])
+  })
+
+  test.each(["a stopping service", "close"])("is given up by %s", async (by) => {
+    const stopping = new AbortController()
+    const sender = new WebhookSender({ dev: true, allowPrivate: [] })
+    const url = await receiver(() => (by === "close" ? sender.close() : stopping.abort()))
+    const delivery = { url, secrets, id: "msg_1", at: new Date(), body: "{}" }
+    expect(await sender.send(delivery, stopping.signal)).toMatchObject({ kind: "failed", reason: "given up" })
+    expect(await sender.send(delivery, stopping.signal)).toMatchObject({ kind: "failed", reason: "given up" })
+  })
 })
