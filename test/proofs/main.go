@@ -35,7 +35,7 @@ func run(ctx context.Context) (bool, error) {
 	minutes := flag.Float64("minutes", 3, "how long calls are made on each engine, at most")
 	flag.StringVar(&at.Root, "root", "../..", "the `FOLDER` of the repository, in which Authwire is built")
 	flag.IntVar(&at.Replicas, "replicas", 2, "the number of replicas; SQLite has one")
-	flag.StringVar(&at.DatabaseURL, "database-url", "", "the members of a replication group: mysql://root@h1:3306,h2:3306,h3:3306/; or a vtgate")
+	flag.StringVar(&at.DatabaseURL, "database-url", "", "the members of a replication group: mysql://root@h1:3306,h2:3306,h3:3306/; or a vtgate, perhaps with a sharded keyspace")
 	flag.StringVar(&at.Command, "command", "", "kills and starts a member: \"cluster {action} {n}\", with kill or rejoin, and the number of the host in the URL; of Vitess, kill or restart")
 	endpoints := flag.String("endpoints", "", "makes only calls, to a service that is running: gRPC `ADDRESSES` of its replicas, separated by commas; the API key is in AUTHWIRE_API_KEY")
 	histories := flag.Int("histories", 0, "how many histories are made, at most; 0: as many as the time allows")
@@ -48,7 +48,7 @@ func run(ctx context.Context) (bool, error) {
 	duration := time.Duration(*minutes * float64(time.Minute))
 	options := workload.Options{
 		Endpoints: strings.Split(*endpoints, ","),
-		Key:       os.Getenv("AUTHWIRE_API_KEY"),
+		Keys:      []string{os.Getenv("AUTHWIRE_API_KEY")},
 		Clients:   *clients,
 		Seed:      *seed,
 		Name:      "p" + strconv.FormatInt(time.Now().UnixNano(), 36),

@@ -74,13 +74,20 @@ func prove(ctx context.Context, duration time.Duration, at deployment.Options, c
 	}
 	stop := sync.OnceValue(d.Stop)
 	defer stop()
-	tenants := []feed.Tenant{{Shared: true}, {}, {}}
-	for number := range tenants {
-		if tenants[number].Key, err = d.CreateTenant(ctx, fmt.Sprintf("tenant-%d", number+1)); err != nil {
+	// In a keyspace with two shards, the first two tenants are in one, and the others in the other one.
+	names := []string{"tenant-1", "tenant-2", "tenant-3", "tenant-5"}
+	tenants := make([]feed.Tenant, len(names))
+	calls.Keys = nil
+	for number, name := range names {
+		tenant := &tenants[number]
+		if tenant.Key, err = d.CreateTenant(ctx, name); err != nil {
 			return result, err
 		}
+		if tenant.Shared = number%2 == 0; tenant.Shared {
+			calls.Keys = append(calls.Keys, tenant.Key)
+		}
 	}
-	calls.Endpoints, calls.Key = d.Endpoints(), tenants[0].Key
+	calls.Endpoints = d.Endpoints()
 
 	running, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()

@@ -75,14 +75,18 @@ func startDatabase(ctx context.Context, folder string, options Options) (*Databa
 	}
 }
 
-// createOn creates a database on a server, or on the primary of a group, that somebody else has started.
+// createOn creates a database on a server, or on the primary of a group, that somebody else has started. It uses one that the URL names.
 func createOn(ctx context.Context, url string) (*Database, error) {
 	parts := databaseURL.FindStringSubmatch(url)
 	if parts == nil || parts[1] != "mysql" {
 		return nil, fmt.Errorf("no URL of MySQL servers: %q", url)
 	}
+	database := &Database{scheme: "mysql", user: parts[2], hosts: strings.Split(parts[3], ","), name: parts[4]}
+	if database.name != "" {
+		return database, nil
+	}
 	name := fmt.Sprintf("authwire_proofs_%08x", rand.Uint32())
-	database := &Database{scheme: "mysql", user: parts[2], hosts: strings.Split(parts[3], ","), name: name}
+	database.name = name
 	err := database.onPrimary(ctx, "CREATE DATABASE "+name)
 	database.drop = func() error { return database.onPrimary(context.Background(), "DROP DATABASE "+name) }
 	return database, err

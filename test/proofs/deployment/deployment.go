@@ -22,7 +22,7 @@ type Options struct {
 	// Environment has further variables of the replicas, each NAME=VALUE.
 	Environment []string
 	// DatabaseURL names the members of a running group, for the engine `group`: mysql://root@h1:3306,h2:3306,h3:3306/, or a vtgate that
-	// creates keyspaces, for `vitess`.
+	// creates keyspaces, for `vitess`, or an empty keyspace there.
 	DatabaseURL string
 	// Command kills and starts a member of the group. {action} is kill or rejoin, {n} the number of the host in the URL. Of Vitess it kills
 	// or restarts the server.

@@ -32,14 +32,14 @@ type caller struct {
 	client      int
 }
 
-func newCaller(options Options, seed int64) (*caller, error) {
+func newCaller(options Options, key string, seed int64) (*caller, error) {
 	c := &caller{random: rand.New(rand.NewSource(seed))}
 	for replica, endpoint := range options.Endpoints {
 		interceptors := []grpc.UnaryClientInterceptor{}
 		if options.Fault != nil {
 			interceptors = append(interceptors, options.Fault(replica))
 		}
-		connection, err := dial.Replica(endpoint, options.Key, grpc.WithChainUnaryInterceptor(interceptors...))
+		connection, err := dial.Replica(endpoint, key, grpc.WithChainUnaryInterceptor(interceptors...))
 		if err != nil {
 			c.close()
 			return nil, err

@@ -42,8 +42,8 @@ var All = []Workload{Tokens, users, accounts, counters, idempotency, Sessions}
 type Options struct {
 	// Endpoints are the gRPC addresses of the replicas, HOST:PORT.
 	Endpoints []string
-	// Key is the API key, with all scopes. Empty: none.
-	Key string
+	// Keys are API keys with all scopes, of which each team of callers has one. An empty one: none.
+	Keys []string
 	// Clients is the number of concurrent callers, a multiple of four.
 	Clients int
 	// Seed decides what the callers do.
@@ -81,7 +81,7 @@ func Run(ctx context.Context, options Options, tally *Tally) error {
 	for team := range max(1, options.Clients/callersOfRound) {
 		callers := make([]*caller, callersOfRound)
 		for i := range callers {
-			c, err := newCaller(options, options.Seed+int64(1000*team+i+1))
+			c, err := newCaller(options, options.Keys[team%len(options.Keys)], options.Seed+int64(1000*team+i+1))
 			if err != nil {
 				return err
 			}
