@@ -2,9 +2,10 @@ import { EventEmitter } from "node:events"
 import { PipelineResponseSchema } from "@authwire/proto"
 import { create } from "@bufbuild/protobuf"
 import { ConnectError } from "@connectrpc/connect"
-import { type Client, connectivityState, Metadata, type status } from "@grpc/grpc-js"
+import { connectivityState, Metadata, type status } from "@grpc/grpc-js"
 import type { PipelinedCall } from "../src/pipeline/call.js"
 import { createMember } from "../src/pipeline/member.js"
+import type { CheckedClient } from "../src/transport/checked-client.js"
 
 /** The simulated wire of one stream. */
 class Wire extends EventEmitter {
@@ -35,6 +36,7 @@ class Wire extends EventEmitter {
 class Channel {
   state = connectivityState.READY
   isClosed = false
+  checks = 0
   /** Reports that the connection does not answer any more. */
   die = () => {}
   readonly wires: Wire[] = []
@@ -49,6 +51,7 @@ class Channel {
   }
   readonly client = {
     getChannel: () => this,
+    check: () => void this.checks++,
     close: () => {
       this.isClosed = true
     },
@@ -57,7 +60,7 @@ class Channel {
       this.wires.push(wire)
       return wire
     },
-  } as unknown as Client
+  } as unknown as CheckedClient
 }
 
 /** A member with a simulated clock and simulated channels. */

@@ -29,7 +29,10 @@ withNetworks(
     const { port } = new URL(near.grpcUrl)
     const far = await start({ args: [`--grpc-addr=${network.far}:${port}`], prefix: network.prefix })
     const hosts = [network.far, network.near]
-    const client = pipelineClient({ apiKey: key.text, url: `dns:///authwire.test:${port}`, resolve: async () => hosts })
+    // The wall clock is constant, so that a busy machine does not look like one that was suspended, after which the client
+    // leaves both connections at once.
+    const found = { url: `dns:///authwire.test:${port}`, resolve: async () => hosts, wallClock: () => 0 }
+    const client = pipelineClient({ apiKey: key.text, ...found })
     resources.defer(client.close)
     await until(async () => {
       await client.adapter.getUser("nobody")
@@ -42,7 +45,7 @@ withNetworks(
     const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 40_000 }))
     const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 40_000 }))
     const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 3_000 }))
-    // Up to eight concurrent calls are sent together, so it is not exactly half of them, but never all.
+    // Up to 16 concurrent calls are sent together, so it is not exactly half of them, but never all.
     const { OK = 0, DEADLINE_EXCEEDED: late = 0, ...others } = tally(await Promise.all(short))
     expect([OK + late, OK >= 4, late >= 4, others]).toEqual([20, true, true, {}])
     expect(performance.now() - since).toBeLessThan(15_000)

@@ -3,11 +3,14 @@ import { once } from "node:events"
 import { createInterface } from "node:readline"
 import { setTimeout as delay } from "node:timers/promises"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
+import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
 import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Later, withEndings } from "@authwire/test-support/endings.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { describe, expect, test } from "@jest/globals"
+import { clientOver } from "../../client/src/client.js"
+import { grpcTransportOf } from "../../client/src/transport/grpc.js"
 
 /** The deadline of every call. On a dead connection it passes. */
 const timeoutMs = 10_000
@@ -116,4 +119,35 @@ describe.each(clients)(
       }),
     )
   },
+)
+
+const overGrpc = [
+  ["the pipeline", pipelineClient],
+  [
+    "unary calls",
+    (options: Parameters<typeof pipelineClient>[0]) => {
+      const transport = grpcTransportOf(options)
+      return { ...clientOver({ transport, address: "the service" }, options), close: transport.close }
+    },
+  ],
+] as const
+
+test.concurrent.each(overGrpc)(
+  "calls that were active in a suspension, and whose connection was dropped meanwhile, are repeated long before their deadline: %s",
+  withEndings(async (later, _, open) => {
+    const { proxy, url } = await openProxy(later)
+    let suspendedMs = 0
+    // There is no other check than that after the suspension.
+    const client = open({ url, timeoutMs: 40_000, checkMs: 600_000, wallClock: () => Date.now() + suspendedMs })
+    later(async () => client.close())
+    await client.adapter.getUser("nobody")
+    proxy.lose()
+    const id = crypto.randomUUID()
+    const active = [client.adapter.getUser("nobody"), client.users.createUser({ id })].map(outcome)
+    await new Promise((resolve) => setImmediate(resolve))
+    suspendedMs = 1_000
+    expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
+    expect(tally(await Promise.all(active))).toEqual({ OK: 2 })
+    expect(await usersWith(id)).toBe(1)
+  }),
 )

@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import { setUpMember } from "../../test/member-fakes.js"
 import { idOf, makeCall } from "../../test/pipeline-fakes.js"
 
+type Setup = ReturnType<typeof setUpMember>
+
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "performance", "Date"] })
 })
@@ -129,13 +131,44 @@ describe("a member whose connection may be dead", () => {
     expect([channels.length, wires().length, member.stream?.hasSpace]).toEqual([2, 2, false])
   })
 
-  test("lets active calls end", async () => {
-    const { member, openStream } = setUpMember()
+  test("lets active calls end, and checks it at once and until then", async () => {
+    const { member, channel, openStream } = setUpMember()
     const wire = openStream()
-    member.stream?.send(makeCall("a"))
+    const call = makeCall("a")
+    member.stream?.send(call)
     await new Promise((resolve) => setImmediate(resolve))
     member.reconnect()
     expect([wire.isCancelled, wire.isEnded, member.stream]).toEqual([false, true, undefined])
+    expect([channel().checks, channel().isClosed]).toEqual([1, false])
+    wire.finish(status.UNAVAILABLE)
+    await expect(call.response).rejects.toMatchObject({ code: Code.Unavailable })
+    expect(channel().isClosed).toBe(true)
+  })
+
+  test.each([
+    ["it was left", ({ member }: Setup) => member.reconnect()],
+    ["the member was closed", ({ member }: Setup) => member.close()],
+    [
+      "the service asked to leave it, and another one failed",
+      ({ member, wire, channel }: Setup) => {
+        wire().askToLeave()
+        member.open()
+        channel().state = connectivityState.TRANSIENT_FAILURE
+        wire().finish(status.UNAVAILABLE)
+      },
+    ],
+  ])("fails active calls if it does not answer a check after %s", async (_, leave) => {
+    const set = setUpMember()
+    const wire = set.openStream()
+    const call = makeCall("a")
+    set.member.stream?.send(call)
+    await new Promise((resolve) => setImmediate(resolve))
+    const left = set.channel()
+    leave(set)
+    expect(left.isClosed).toBe(false)
+    left.die()
+    await expect(call.response).rejects.toMatchObject({ code: Code.Unavailable })
+    expect([wire.isCancelled, left.isClosed]).toEqual([true, true])
   })
 
   test("also drops its draining stream, and is not idle any more", () => {
@@ -149,6 +182,13 @@ describe("a member whose connection may be dead", () => {
     member.endIfIdle()
     member.reconnect()
     expect(member.isIdle).toBe(false)
+  })
+
+  test("does not take a stream that was being opened for one that the service rejects", () => {
+    const { member, wire } = setUpMember()
+    member.open()
+    member.reconnect()
+    expect([wire().isCancelled, member.rejectsPipeline, member.error]).toEqual([true, false, undefined])
   })
 
   test("keeps a connection that is being established", () => {

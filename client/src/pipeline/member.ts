@@ -1,7 +1,7 @@
 import type { PipelineSettings } from "@authwire/proto/slim"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type Client, connectivityState, type Metadata } from "@grpc/grpc-js"
-import { unanswered } from "../transport/checked-client.js"
+import { connectivityState, type Metadata } from "@grpc/grpc-js"
+import { type CheckedClient, unanswered } from "../transport/checked-client.js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream, type PipelineStream } from "./stream.js"
 
@@ -45,7 +45,7 @@ export interface MemberEvents {
 
 export interface MemberOptions {
   /** Creates a channel of its own, which calls `dead` when its connection does not answer any more. After a failure a new one is created, so that the back-off of this file applies and not that of grpc-js. */
-  connect: (dead: () => void) => Client
+  connect: (dead: () => void) => CheckedClient
   /** Improves the message of a connection error. */
   explain: (error: ConnectError) => ConnectError
   metadata: Metadata
@@ -79,12 +79,14 @@ export function createMember({ connect, explain, metadata, events, now, random }
     reconnect,
     close,
   }
-  let client: Client | undefined
+  let client: CheckedClient | undefined
+  /** All streams that have not ended, with their connections, of which `client` is the last. */
+  const streams = new Map<PipelineStream, CheckedClient>()
   let lastSettings: PipelineSettings | undefined
   let failures = 0
   let retryAt = Number.NEGATIVE_INFINITY
   let drainingTimer: NodeJS.Timeout | undefined
-  let watched: Client | undefined
+  let watched: CheckedClient | undefined
   let closed = false
 
   function endDraining(): void {
@@ -129,8 +131,19 @@ export function createMember({ connect, explain, metadata, events, now, random }
     const pauseMs = !member.rejectsPipeline || down ? growingMs : silent ? silentMs : rejectedMs
     retryAt = now() + pauseMs * (1 - random() / 2)
     if (reachable && member.rejectsPipeline) return
-    client?.close()
+    disconnect()
+  }
+
+  /** Leaves the connection. It is closed, and no longer checked, when its calls have ended. */
+  function disconnect(): void {
+    const left = client
     client = undefined
+    if (left !== undefined) closeUnused(left)
+  }
+
+  function closeUnused(connection: CheckedClient): void {
+    const isUsed = [...streams].some(([one, of]) => of === connection && one.load > 0)
+    if (connection !== client && !isUsed) connection.close()
   }
 
   /** Resets the back-off. */
@@ -175,18 +188,23 @@ export function createMember({ connect, explain, metadata, events, now, random }
         clearTimeout(timer)
         if (member.stream === opening) member.stream = undefined
         if (member.draining === opening) endDraining()
+        streams.delete(opening)
         if (!carried && client === connection)
           fail(cause ?? new ConnectError("the service ended the stream", Code.Unavailable), silent)
+        else closeUnused(connection)
         events.changed(unsent)
         if (cause !== undefined) events.failed()
       },
     })
     member.stream = opening
+    streams.set(opening, connection)
   }
 
-  function connected(): Client {
+  function connected(): CheckedClient {
     const created = connect(() => {
       if (client === created) leave(unanswered(), true)
+      // Also those that were left before, and still have calls.
+      for (const [one, of] of streams) if (of === created) one.abandon(unanswered())
     })
     return created
   }
@@ -205,7 +223,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
   }
 
   function reconnect(): void {
-    if (isConnected()) leave(new ConnectError("the process was suspended", Code.Unavailable), false)
+    if (!isConnected()) return
+    const connection = client
+    leave(new ConnectError("the process was suspended", Code.Unavailable), false)
+    // If it is dead, the active calls must not wait for their deadlines.
+    connection?.check()
   }
 
   /** Drops the connection. Active calls fail if it is known to be dead; otherwise they may still end. */
@@ -223,7 +245,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
       if (isDead || one?.load === 0) one?.abandon(error)
       else one?.finish()
     }
-    connection?.close()
+    if (connection !== undefined) closeUnused(connection)
   }
 
   function close(): void {
@@ -232,8 +254,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     endDraining()
     member.stream = undefined
     member.isIdle = false
-    client?.close()
-    client = undefined
+    disconnect()
   }
 
   return member

@@ -35,24 +35,29 @@ export interface CheckOptions {
  */
 export class CheckedClient extends Client {
   readonly #timer: NodeJS.Timeout
+  readonly #dead: () => void
+  #isChecking = false
 
   constructor(target: string, credentials: ChannelCredentials, settings: ChannelOptions, options: CheckOptions) {
     super(target, credentials, settings)
-    let isChecking = false
-    const check = () => {
-      if (isChecking || this.getChannel().getConnectivityState(false) !== connectivityState.READY) return
-      isChecking = true
-      const deadline = Date.now() + answerMs
-      this.makeUnaryRequest(path, identity, identity, empty, noHeader, { deadline }, (error) => {
-        isChecking = false
-        if (error?.code !== status.DEADLINE_EXCEEDED) return
-        clearInterval(this.#timer)
-        options.dead()
-      })
-    }
-    this.#timer = setInterval(check, options.checkMs ?? checkMs).unref()
+    this.#dead = options.dead
+    this.#timer = setInterval(() => this.check(), options.checkMs ?? checkMs).unref()
   }
 
+  /** Checks the connection now, if there is one. */
+  check(): void {
+    if (this.#isChecking || this.getChannel().getConnectivityState(false) !== connectivityState.READY) return
+    this.#isChecking = true
+    const deadline = Date.now() + answerMs
+    this.makeUnaryRequest(path, identity, identity, empty, noHeader, { deadline }, (error) => {
+      this.#isChecking = false
+      if (error?.code !== status.DEADLINE_EXCEEDED) return
+      clearInterval(this.#timer)
+      this.#dead()
+    })
+  }
+
+  /** Ends the checks too, so it must not be called before the last call has ended. */
   override close(): void {
     clearInterval(this.#timer)
     super.close()

@@ -34,11 +34,11 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
   return grpcTransportOf(options)
 }
 
-/** The same with a pause between two checks of the connection, in milliseconds. */
+/** The same with a pause between two checks of the connection, in milliseconds, and with another time of day. */
 export function grpcTransportOf(
-  options: GrpcTargetOptions & { checkMs?: number | undefined },
+  options: GrpcTargetOptions & { checkMs?: number | undefined; wallClock?: () => number },
 ): GrpcTransport & { readonly hasStreams: boolean } {
-  const { checkMs } = options
+  const { checkMs, wallClock } = options
   const { target, credentials, settings, security } = grpcTarget(options)
   let connection: Connection | undefined
   let closed = false
@@ -46,8 +46,12 @@ export function grpcTransportOf(
   const suspension = watchSuspension(() => {
     // Only an established connection can have been lost during the suspension. Calls may wait for one that is being
     // established.
-    if (connection?.client.getChannel().getConnectivityState(false) === connectivityState.READY) disconnect()
-  })
+    if (connection?.client.getChannel().getConnectivityState(false) !== connectivityState.READY) return
+    const { client } = connection
+    disconnect()
+    // If it is dead, the active calls must not wait for their deadlines.
+    client.check()
+  }, wallClock)
 
   function connected(): Connection {
     if (closed) throw new ConnectError("the client is closed", Code.FailedPrecondition)
@@ -68,12 +72,17 @@ export function grpcTransportOf(
     // Otherwise a new client would reuse the connection of the old one while that still has calls.
     const own = { ...channelOptions, ...settings, "grpc.use_local_subchannel_pool": 1 }
     const client = new CheckedClient(target, credentials, own, { dead, checkMs })
-    return { client, calls }
+    const over = (call: ActiveCall) => {
+      if (calls.delete(call) && connection?.client !== client && calls.size === 0) client.close()
+    }
+    return { client, calls, over }
   }
 
+  /** Leaves the connection. It is closed, and no longer checked, when its calls have ended. */
   function disconnect(): void {
-    connection?.client.close()
+    const left = connection
     connection = undefined
+    if (left?.calls.size === 0) left.client.close()
   }
 
   return {
@@ -90,10 +99,11 @@ export function grpcTransportOf(
       const metadata = toMetadata(header)
       const bytes = toBuffer(serialize(method.input, create(method.input, await onlyMessage(input))))
       if (signal?.aborted) throw cancelled(signal)
-      const { client, calls } = connected()
+      const { client, calls, over: callOver } = connected()
       const active: ActiveCall = { lose: () => stream.lose(unanswered()) }
       const over = () => {
-        if (calls.delete(active)) streams--
+        if (calls.has(active)) streams--
+        callOver(active)
       }
       const callOptions = endingAfter(timeoutMs)
       const stream = openGrpcStream(method, { client, security, bytes, metadata, callOptions, signal, over })
@@ -121,6 +131,8 @@ function endingAfter(timeoutMs: number | undefined): CallOptions {
 interface Connection {
   readonly client: CheckedClient
   readonly calls: Set<ActiveCall>
+  /** Removes a call that has ended. */
+  over(call: ActiveCall): void
 }
 
 interface ActiveCall {
@@ -129,7 +141,7 @@ interface ActiveCall {
 }
 
 function request<I extends DescMessage, O extends DescMessage>(
-  { client, calls }: Connection,
+  { client, calls, over }: Connection,
   security: Security,
   method: DescMethodUnary<I, O>,
   bytes: Buffer,
@@ -156,7 +168,7 @@ function request<I extends DescMessage, O extends DescMessage>(
       callOptions,
       (error, message) => {
         signal?.removeEventListener("abort", cancel)
-        calls.delete(active)
+        over(active)
         if (isLost) reject(unanswered())
         else if (error)
           reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error, received.header), security))
