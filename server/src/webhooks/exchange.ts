@@ -21,8 +21,8 @@ export interface Answer {
 
 /** Agents that keep no connection, and do not read the variables that name a proxy, as the global ones may. */
 export function createAgents() {
-  // The addresses of a host are tried in turn.
-  const options = { keepAlive: false, autoSelectFamily: true }
+  // The addresses of a host are tried in turn. Node's default of 250 ms is too short for another continent.
+  const options = { keepAlive: false, autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 2_500 }
   return { "http:": new http.Agent(options), "https:": new https.Agent(options) }
 }
 

@@ -9,6 +9,7 @@ const meanings: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "the connection ended without an answer",
   EPIPE: "the connection ended without an answer",
+  ETIMEDOUT: "the host does not answer",
   ENETUNREACH: "the network is unreachable",
   EHOSTUNREACH: "the host is unreachable",
   CERT_HAS_EXPIRED: "certificate has expired",

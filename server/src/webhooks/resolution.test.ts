@@ -3,8 +3,8 @@ import { createServer } from "node:https"
 import { type AddressInfo, isIPv4 } from "node:net"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { type NameServer, nameServer } from "@authwire/test-support/connections/name-server.js"
-import { authority, serverCertificate } from "@authwire/test-support/processes/certificates.js"
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals"
+import { authority, type Certificate, serverCertificate } from "@authwire/test-support/processes/certificates.js"
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals"
 import { WebhookSender } from "./sender.js"
 
 // All receivers are on loopback. A test names the addresses that count as public ones.
@@ -18,9 +18,13 @@ const trusted = getCACertificates()
 beforeAll(() => setDefaultCACertificates([...trusted, authority.cert]))
 afterAll(() => setDefaultCACertificates(trusted))
 
+let certificate: Certificate
+beforeEach(() => {
+  certificate = serverCertificate({ names: ["DNS:hooks.test"] })
+})
+
 /** Starts receivers at one port of these addresses. Returns the port and the addresses that connections were made to. */
 async function receivers(...addresses: string[]) {
-  const certificate = serverCertificate({ names: ["DNS:hooks.test"] })
   const connected: string[] = []
   let port = 0
   for (const address of addresses) {
@@ -89,14 +93,23 @@ test("the addresses of a host are tried until one answers", async () => {
   expect(connected).toEqual(["127.0.0.2"])
 })
 
-test("the certificate must be valid for the name in the URL, and not for the address", async () => {
+test("a host none of whose addresses accepts a connection has refused it", async () => {
+  const { port } = await receivers("127.0.0.1")
+  const send = sending(await names(() => ["127.0.0.3", "127.0.0.4"]), ["127.0.0.0/8"])
+  expect(await send(port)).toMatchObject({ kind: "failed", reason: "connection refused" })
+})
+
+test("the certificate must be valid, and for the name in the URL", async () => {
   const { port } = await receivers("127.0.0.2")
   const send = sending(await names(() => ["127.0.0.2"]), ["127.0.0.2"])
-  expect(await send(port, "other.test")).toMatchObject({ kind: "failed", reason: "certificate of another name" })
+  const outcomes = [await send(port, "other.test")]
   setDefaultCACertificates(trusted)
-  const stranger = await sending(await names(() => ["127.0.0.2"]), ["127.0.0.2"])(port)
+  outcomes.push(await sending(await names(() => ["127.0.0.2"]), ["127.0.0.2"])(port))
   setDefaultCACertificates([...trusted, authority.cert])
-  expect(stranger).toMatchObject({ kind: "failed", reason: "certificate of an unknown authority" })
+  certificate = serverCertificate({ names: ["DNS:hooks.test"], to: Date.now() - 3_600_000 })
+  outcomes.push(await send((await receivers("127.0.0.2")).port))
+  const reasons = ["of another name", "of an unknown authority", "has expired"]
+  expect(outcomes).toMatchObject(reasons.map((reason) => ({ kind: "failed", reason: `certificate ${reason}` })))
 })
 
 test("a host that DNS does not know, and a DNS server that does not answer, are failures in time", async () => {

@@ -22,9 +22,10 @@ async function receiver(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?a=b`
 }
 
-function send(url: string, { more = {}, signal = new AbortController().signal } = {}) {
+function send(url: string) {
   const sender = new WebhookSender({ dev: true, allowPrivate: [] })
-  return sender.send({ url, secrets, id: "msg_1", at: new Date(), body: '{"name":"Zoë"}', ...more }, signal)
+  const { signal } = new AbortController()
+  return sender.send({ url, secrets, id: "msg_1", at: new Date(), body: '{"name":"Zoë"}' }, signal)
 }
 
 describe("a delivery", () => {
@@ -72,6 +73,12 @@ describe("a delivery", () => {
       expect(await send(url)).toMatchObject({ kind: "answered", status })
     }
     expect(reached).toBe(0)
+  })
+
+  test("fails if its receiver does not speak TLS", async () => {
+    const url = await receiver((_, response) => response.end())
+    const reason = "not a connection of TLS"
+    expect(await send(url.replace("http:", "https:"))).toMatchObject({ kind: "failed", reason })
   })
 
   test("has the pause that its receiver asks for", async () => {

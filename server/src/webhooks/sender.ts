@@ -19,6 +19,7 @@ export interface Delivery {
   body: string
 }
 
+/** What became of a delivery. The durations are in milliseconds, from the call to the end of the answer. */
 export type Outcome =
   | {
       kind: "answered"
