@@ -15,6 +15,7 @@ import { maxKeysOfTenant } from "./api-keys.js"
 import { maxBytesOfUser } from "./authenticators.js"
 import type { Database } from "./database.js"
 import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
+import { maxTenants } from "./tenants.js"
 
 const options = { encryptionKeys, provisionalMs: 60_000, eventsKeepMs: 86_400_000 }
 
@@ -234,11 +235,12 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     expect(await store.authenticators.listByUserId(anyone, user.id)).toHaveLength(most)
   })
 
+  const newKey = () => ({
+    ...{ id: randomBytes(8).toString("hex"), name: "k", tenant: anyone.tenant, scopes: ["all"] },
+    ...{ secretHash: randomBytes(32), created: new Date() },
+  })
+
   test("another process creates an API key: both together stay within the number of a tenant", async () => {
-    const newKey = () => ({
-      ...{ id: randomBytes(8).toString("hex"), name: "k", tenant: anyone.tenant, scopes: ["all"] },
-      ...{ secretHash: randomBytes(32), created: new Date() },
-    })
     const { apiKeys } = store.database.tables
     await store.database.write({}, [], async (sql) => {
       for (let count = 0; count < maxKeysOfTenant - 1; count++) await sql.write(apiKeys.insert, newKey())
@@ -254,6 +256,46 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     )
     expect(await second).toMatchObject({ reason: "INVALID_FIELD" })
     expect(await store.apiKeys.list({})).toHaveLength(maxKeysOfTenant)
+  })
+
+  test("another process creates a tenant: both together stay within their number", async () => {
+    const { apiKeys, tenants } = store.database.tables
+    const created = new Date()
+    const create = ({ tenants }: Pick<SqlStore, "tenants">, name: string) =>
+      tenants.createWithKey(anyone, { name, created }, newKey()).catch((error: unknown) => error)
+    expect(await create(store, "first")).toHaveProperty("key")
+    const missing = maxTenants - 1 - (await store.tenants.list({})).length
+    await store.database.write({}, [], async (sql) => {
+      for (let count = 0; count < missing; count++) await sql.write(tenants.insert, { name: newId(), created })
+    })
+    let second: Promise<unknown> = Promise.resolve()
+    const first = await during(
+      (reach) => ({
+        write: (caller, rows, work, ...more) =>
+          store.database.write(
+            caller,
+            rows,
+            (sql) => {
+              const { write } = sql
+              sql.write = async (statement, ...values) => {
+                // The tenants have been counted.
+                if (statement === apiKeys.insert) await reach()
+                return write.call(sql, statement, ...values)
+              }
+              return work(sql)
+            },
+            ...more,
+          ),
+      }),
+      (one) => create(one, "second"),
+      async () => {
+        second = create(other, "third")
+        await Promise.race([second, setTimeout(500)])
+      },
+    )
+    expect(first).toHaveProperty("key")
+    expect(await second).toMatchObject({ reason: "INVALID_FIELD" })
+    expect(await store.tenants.list({})).toHaveLength(maxTenants)
   })
 
   test("another process creates an authenticator: an event of updateCounter names the user if there is one", async () => {
