@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer"
-import { readFileSync } from "node:fs"
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import { parseTenantSecrets } from "../auth/tenant-secrets.js"
@@ -8,12 +7,13 @@ import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { StartError, systemCodeOf } from "../errors/start-error.js"
 import type { Providers } from "../provider-tokens/provider.js"
 import { parseProviders } from "../provider-tokens/providers-file.js"
+import { readGivenFile, readRegularFile } from "../util/given-file.js"
 import { utf8 } from "../util/utf8.js"
 import { watchFiles } from "../util/watch-file.js"
 
 /** Throws InvalidValueError if a file is not in UTF-8, and the errors of reading. */
-function readText(path: string): string {
-  const bytes = readFileSync(path)
+function readText(path: string, read: (path: string) => Buffer): string {
+  const bytes = read(path)
   if (!isUtf8(bytes)) throw new InvalidValueError(`${path} must be in UTF-8`)
   return utf8.decode(bytes)
 }
@@ -21,7 +21,7 @@ function readText(path: string): string {
 /** Reads a file that an option names. Throws StartError if the file cannot be read or `parse` rejects its text. */
 export function readGiven<T>(flag: string, path: string, parse: (text: string) => T): T {
   try {
-    return parse(readText(path))
+    return parse(readText(path, readGivenFile))
   } catch (error) {
     if (error instanceof InvalidValueError) throw new StartError(`${flag}: ${error.message}`)
     throw new StartError(`${flag}: cannot read ${path} (${systemCodeOf(error)})`, { cause: error })
@@ -55,7 +55,7 @@ export function followFile<T>({ flag, path, what, log, parse, onContents }: Foll
   onContents(contents)
   return watchFiles({
     paths: [path],
-    read: () => readText(path),
+    read: () => readText(path, readRegularFile),
     used,
     take(text) {
       onContents(parse(text))

@@ -187,7 +187,7 @@ describe("a file of providers", () => {
     [{ ...entry, client_secret_env: "S3cret!" }, ".client_secret_env: the environment variable is not set"],
     [{ ...entry, client_secret_env: "EMPTY" }, ".client_secret_env: the environment variable is not set"],
     [{ ...bare, client_secret_file: "none" }, ".client_secret_file: the file cannot be read (ENOENT)"],
-    [{ ...bare, client_secret_file: "." }, ".client_secret_file: the file cannot be read"],
+    [{ ...bare, client_secret_file: "." }, ".client_secret_file: must be a regular file"],
     [{ ...bare, client_secret_file: "empty" }, ".client_secret_file: must have 1 to 16384 bytes"],
   ])("the provider %j is rejected by the name of what is wrong, without its value", (provider, message) => {
     expectProblem({ default: { p: provider } }, `default.p${message}`)

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { readRegularFile } from "../util/given-file.js"
 import { secretText } from "../util/secret-text.js"
 
 /** The sources of secrets. */
@@ -43,7 +43,7 @@ export function secretOf(
   const path = resolve(folder, source)
   let known: string
   try {
-    known = checked(() => secretText(readFileSync(path)))
+    known = checked(() => secretText(readRegularFile(path)))
   } catch (error) {
     if (error instanceof InvalidValueError) throw error
     const { code = "unknown" } = error as NodeJS.ErrnoException

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import {
   closeSync,
   mkdirSync,
@@ -109,4 +110,18 @@ test("a problem is reported after a second attempt, and not if the files match b
   replace("one", "c")
   await until(() => reported.length === 1)
   expect(reported).toEqual(["cb"])
+})
+
+test("a pipe, which can be read only once, is not watched", async () => {
+  execFileSync("mkfifo", [path("pipe")])
+  const reads: string[] = []
+  const watched = ["pipe", "one"].map((name) =>
+    watchFiles({
+      ...{ paths: [path(name)], used: "", everyMs: 10, take: () => {}, fail: () => {} },
+      read: () => String(reads.push(name)),
+    }),
+  )
+  await until(async () => reads.includes("one"))
+  expect(reads).not.toContain("pipe")
+  for (const one of watched) one.stop()
 })

@@ -1,4 +1,4 @@
-import { unwatchFile, watchFile } from "node:fs"
+import { statSync, unwatchFile, watchFile } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 
 export interface WatchOptions<Contents> {
@@ -21,11 +21,12 @@ export interface WatchOptions<Contents> {
  *
  * Files that cannot be read or applied are tried once more after `everyMs` before `fail` is called: a file may be
  * written in part, and files that are replaced one after the other do not match for a moment. Nothing keeps the process
- * alive.
+ * alive. If one is a pipe, which can be read only once, none is watched.
  */
 export function watchFiles<Contents>(options: WatchOptions<Contents>): { stop(): void } {
   const { paths, read, take, fail, everyMs = 1_000 } = options
   let { used } = options
+  if (paths.some(isPipe)) return { stop() {} }
   let timer: NodeJS.Timeout
 
   const check = (isRetry: boolean): void => {
@@ -51,4 +52,8 @@ export function watchFiles<Contents>(options: WatchOptions<Contents>): { stop():
       for (const path of paths) unwatchFile(path, onChange)
     },
   }
+}
+
+function isPipe(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -58,4 +59,11 @@ test("a line without an end is not read to its end", async () => {
 
 test("a file that cannot be read is named", async () => {
   await expect(objectsOf(join(folder, "no"))).rejects.toThrow(`--url: cannot read ${folder}/no (ENOENT)`)
+})
+
+test("what is not a regular file is named, and not waited for", async () => {
+  const pipe = join(folder, "pipe.json")
+  execFileSync("mkfifo", [pipe])
+  for (const path of [pipe, folder, "/dev/zero"])
+    await expect(objectsOf(path)).rejects.toThrow(`--url: ${path} is not a regular file`)
 })

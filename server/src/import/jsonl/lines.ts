@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import { createReadStream } from "node:fs"
+import { stat } from "node:fs/promises"
 import { StartError, systemCodeOf } from "../../errors/start-error.js"
 import { isObject, parsedJson } from "../../util/json.js"
 import { utf8 } from "../../util/utf8.js"
@@ -43,6 +44,8 @@ export async function* linesOf(path: string, { line, byte }: Place = start): Asy
     return { line, byte, object, size: text.length }
   }
   try {
+    // It is read several times, and a pipe without a process that writes would never end.
+    if (!(await stat(path)).isFile()) throw new StartError(`--url: ${path} is not a regular file`)
     for await (const chunk of createReadStream(path, { start: byte }) as AsyncIterable<Buffer>) {
       let begin = 0
       for (let end = chunk.indexOf("\n"); end >= 0; end = chunk.indexOf("\n", begin)) {

@@ -1,7 +1,8 @@
-import { readFileSync } from "node:fs"
 import { z } from "zod"
+import { InvalidValueError } from "../../errors/invalid-value-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, bulkNames } from "../../store/sql/index.js"
+import { readGivenFile } from "../../util/given-file.js"
 import { fields } from "./layouts.js"
 
 const name = z.string().min(1, "must not be empty")
@@ -104,8 +105,9 @@ export const noMapping: Mapping = mappingForm.parse({})
 export function readMapping(file: string): Mapping {
   let json: unknown
   try {
-    json = JSON.parse(readFileSync(file, "utf8"))
+    json = JSON.parse(readGivenFile(file).toString())
   } catch (error) {
+    if (error instanceof InvalidValueError) throw new StartError(`--mapping: ${error.message}`)
     const code = error instanceof Error && "code" in error ? String(error.code) : "it is not JSON"
     throw new StartError(`--mapping: cannot read ${file} (${code})`, { cause: error })
   }

@@ -1,3 +1,7 @@
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { expect, test } from "@jest/globals"
 import { noMapping } from "./mapping.js"
@@ -50,5 +54,16 @@ test.each([
   } finally {
     await source.close()
     await database.drop()
+  }
+})
+
+test("a pipe is refused, and not waited for", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-pipe-"))
+  try {
+    const pipe = join(folder, "pipe")
+    execFileSync("mkfifo", [pipe])
+    await expect(sqliteSource(pipe)).rejects.toThrow(`--url: there is no file ${pipe}`)
+  } finally {
+    rmSync(folder, { recursive: true })
   }
 })

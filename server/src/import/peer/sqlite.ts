@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { existsSync } from "node:fs"
+import { statSync } from "node:fs"
 import type { SQLInputValue } from "node:sqlite"
 import { StartError } from "../../errors/start-error.js"
 import { nodeSqlite } from "../../store/sql/index.js"
@@ -16,7 +16,8 @@ const busyTimeoutMs = 10_000
 
 /** Opens a SQLite file. Throws StartError if the file does not exist. */
 export async function sqliteSource(path: string): Promise<Source> {
-  if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true)
+    throw new StartError(`--url: there is no file ${path}`)
   // Not writable. Otherwise closing it would move the write-ahead log of another process into the file.
   const database = new (nodeSqlite().DatabaseSync)(path, { readOnly: true, timeout: busyTimeoutMs })
   database.function("sha256", { deterministic: true }, (bytes) => hash("sha256", bytes as Uint8Array))

@@ -1,8 +1,9 @@
 import { constants, createPrivateKey, X509Certificate } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import type { Logger } from "pino"
+import { InvalidValueError } from "../../errors/invalid-value-error.js"
 import { systemCodeOf } from "../../errors/start-error.js"
+import { readGivenFile, readRegularFile } from "../../util/given-file.js"
 import { watchFiles } from "../../util/watch-file.js"
 
 /** The paths of the PEM files of a TLS certificate. */
@@ -47,12 +48,12 @@ const soonMs = 7 * dayMs
  */
 export function watchCertificate(files: CertificateFiles, log: Logger): CertificateSource {
   const listeners: ((options: SecureContextOptions) => void)[] = []
-  const texts = readTexts(files)
+  const texts = readTexts(files, readGivenFile)
   let checked = check(texts)
   warnOfEnd(checked, log)
   const watch = watchFiles({
     paths: Object.values<string | undefined>({ ...files }).filter((path) => path !== undefined),
-    read: () => readTexts(files),
+    read: () => readTexts(files, readRegularFile),
     used: texts,
     take(changed) {
       checked = check(changed)
@@ -77,15 +78,16 @@ export function watchCertificate(files: CertificateFiles, log: Logger): Certific
 
 /** Reads the certificate once, and checks it. Throws CertificateError. */
 export function checkCertificate(files: CertificateFiles): void {
-  check(readTexts(files))
+  check(readTexts(files, readGivenFile))
 }
 
 /** Reads the PEM texts of all files. */
-function readTexts(files: CertificateFiles): CertificateFiles {
+function readTexts(files: CertificateFiles, readFile: (path: string) => Buffer): CertificateFiles {
   const read = (file: keyof CertificateFiles, path: string) => {
     try {
-      return readFileSync(path, "utf8")
+      return readFile(path).toString()
     } catch (cause) {
+      if (cause instanceof InvalidValueError) throw new CertificateError(file, cause.message, { cause })
       throw new CertificateError(file, `cannot be read (${systemCodeOf(cause)})`, { cause })
     }
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import {
   chmodSync,
   mkdtempSync,
@@ -40,6 +41,13 @@ describe("a database file", () => {
       await engine.close()
     }
   }
+
+  test("that is a pipe is refused, and not waited for", async () => {
+    const pipe = join(folder, "pipe")
+    execFileSync("mkfifo", [pipe])
+    for (const readOnly of [false, true])
+      await expect(openSqliteEngine(pipe, { readOnly })).rejects.toThrow("it is a pipe, not a file")
+  })
 
   test("that does not exist is created for its owner only, with the files next to it", async () => {
     const modes = { "a.db": "600", "a.db-shm": "600", "a.db-wal": "600" }

@@ -55,6 +55,9 @@ export async function openSqliteEngine(
   if (isFile && !readOnly) createFile(path)
   // TypeORM would create its folder.
   else if (isFile && !existsSync(path)) throw new StatementError("unavailable", "there is no such file", "ENOENT")
+  // To open a pipe would wait for ever.
+  if (isFile && existsSync(path) && statSync(path).isFIFO())
+    throw new StatementError("unavailable", "it is a pipe, not a file", "SQLITE_CANTOPEN")
   const dataSource = new DataSource({
     type: "better-sqlite3",
     driver: SqliteDatabase,

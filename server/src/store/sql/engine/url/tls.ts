@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs"
 import { type ConnectionOptions, createSecureContext } from "node:tls"
+import { readGivenFile } from "../../../../util/given-file.js"
 
 /** How a connection is encrypted. Each level includes the one before it. */
 export type TlsLevel =
@@ -58,10 +58,10 @@ export function tlsOf(
 function readPem(name: string, path: string): string {
   let text: string
   try {
-    text = readFileSync(path, "utf8")
+    text = readGivenFile(path).toString()
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new TypeError(`the file of the ${fileNames[name]} cannot be read (${code})`, { cause: error })
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new TypeError(`the file of the ${fileNames[name]} cannot be read (${code ?? message})`, { cause: error })
   }
   // Node would ignore an authority that is not PEM.
   if (!text.includes("-----BEGIN ")) throw new TypeError(`the file of the ${fileNames[name]} is not PEM`)
