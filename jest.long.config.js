@@ -9,6 +9,7 @@ const ofVitess = [
   ["vitess\\.long\\.test", process.env.AUTHWIRE_TEST_VITESS_URL],
   ["shards\\.long\\.test", process.env.AUTHWIRE_TEST_VITESS_SHARDS_URL],
 ]
+const withPlans = ofVitess.some(([, url]) => url)
 const leftOut = ofVitess.filter(([, url]) => !url).map(([name]) => name)
 
 /**
@@ -19,8 +20,15 @@ const leftOut = ofVitess.filter(([, url]) => !url).map(([name]) => name)
  */
 export default {
   ...base,
-  testMatch: ["**/*.long.test.ts", "**/test/session-cache/guarantee.test.ts"],
+  testMatch: [
+    "**/*.long.test.ts",
+    "**/test/session-cache/guarantee.test.ts",
+    // On Vitess only.
+    ...(withPlans ? ["**/store/sql/plans/*.test.ts"] : []),
+  ],
   testPathIgnorePatterns: [...ignored, ...leftOut],
+  // The tests of shards use one keyspace.
+  ...(process.env.AUTHWIRE_TEST_VITESS_SHARDS_URL && { maxWorkers: 1 }),
   // As in jest.config.js, this only ends tests that hang. Some of these make 200,000 calls on two busy cores.
   testTimeout: 180_000,
 }

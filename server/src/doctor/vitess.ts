@@ -1,8 +1,9 @@
-import type { Database } from "../store/sql/index.js"
+import { type Database, shardedOf } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
+import { diagnoseVschema } from "./vschema.js"
 
 /** Checks what vtgate decides in place of MySQL. Other databases have nothing of this. */
-export async function diagnoseVitess({ dataSource, withQueryRunner }: Database): Promise<Diagnosis[]> {
+export async function diagnoseVitess({ dataSource, shards, withQueryRunner }: Database): Promise<Diagnosis[]> {
   const name = String(dataSource.options.database)
   // What is so for a shard is so for the unsharded keyspace beside it.
   if (dataSource.options.type !== "mysql" || name.includes(":")) return []
@@ -11,10 +12,18 @@ export async function diagnoseVitess({ dataSource, withQueryRunner }: Database):
     if (!String(version).endsWith("-Vitess")) return []
     const [{ mode }] = await runner.query("SELECT @@transaction_mode AS mode")
     const keyspaces: Record<string, string>[] = await runner.query("SHOW VSCHEMA KEYSPACES")
-    const own = keyspaces.find(({ Keyspace }) => Keyspace === name.replace(/@.*/, ""))
+    const keyspace = name.replace(/@.*/, "")
+    const modeOf = (one: string) => keyspaces.find(({ Keyspace }) => Keyspace === one)?.["Foreign Key"]
+    const sharded = shards && shardedOf(keyspace)
     return [
       { state: "ok", what: "Vitess", detail: `${version}; the service excludes its reads from the consolidator` },
-      diagnoseForeignKeys(own?.["Foreign Key"]),
+      diagnoseForeignKeys(modeOf(keyspace)),
+      ...(sharded
+        ? [
+            diagnoseForeignKeys(modeOf(sharded), `foreign key mode of ${sharded}`),
+            await diagnoseVschema(runner, sharded),
+          ]
+        : []),
       { state: "ok", what: "transaction_mode", detail: `${mode}: each is right where a keyspace has one shard` },
       {
         state: "ok",
@@ -28,8 +37,7 @@ export async function diagnoseVitess({ dataSource, withQueryRunner }: Database):
   })
 }
 
-function diagnoseForeignKeys(mode: string | undefined): Diagnosis {
-  const what = "foreign key mode"
+function diagnoseForeignKeys(mode: string | undefined, what = "foreign key mode"): Diagnosis {
   if (mode === "unmanaged") return { state: "ok", what, detail: mode }
   if (mode === "managed")
     return { state: "warning", what, detail: `${mode}: should be unmanaged, which the service is tested with` }

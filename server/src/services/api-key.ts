@@ -11,6 +11,7 @@ import { toDate, toPage } from "./wire/values.js"
 
 /** Creates the service for the API keys of the caller's tenant. */
 export function apiKeyService({ apiKeys, now }: Pick<Store, "apiKeys" | "now">): Implementation<typeof ApiKeyService> {
+  const newKeyFor = newKeys()
   return {
     async getCurrentApiKey(_, { tenant }, { identity, owner }) {
       const held = ["all", ...scopes].filter((scope) => identity?.hasScope(scope))
@@ -39,29 +40,31 @@ interface NewKey {
   readonly text: string
 }
 
-/**
- * Makes a key. Throws INVALID_FIELD (`scopes`) and, because nobody can give more than they have, SCOPE_MISSING, and INVALID_FIELD
- * (`expire_time`) if the caller's key ends earlier.
- *
- * @param expires When the key ends. Default: when the caller's key does.
- */
-export function newKeyFor(
-  { identity }: Pick<Call, "identity">,
-  name: string,
-  given: string[],
-  expires = identity?.expires,
-): NewKey {
-  if (identity?.expires !== undefined && expires !== undefined && expires > identity.expires)
-    throw invalidField("expire_time", "must not be later than the end of the calling key")
-  for (const [index, scope] of given.entries()) {
-    if (!areScopes([scope])) {
-      throw invalidField(`scopes[${index}]`, `must be one of all, ${scopes.join(", ")}`)
+/** Returns what makes the key of a call: the same one, if the work of the call runs again. */
+export function newKeys() {
+  const made = new WeakMap<object, ReturnType<typeof newKey>>()
+
+  /**
+   * Makes a key. Throws INVALID_FIELD (`scopes`) and, because nobody can give more than they have, SCOPE_MISSING, and INVALID_FIELD
+   * (`expire_time`) if the caller's key ends earlier.
+   *
+   * @param expires When the key ends. Default: when the caller's key does.
+   */
+  return (call: Pick<Call, "identity">, name: string, given: string[], expires = call.identity?.expires): NewKey => {
+    const { identity } = call
+    if (identity?.expires !== undefined && expires !== undefined && expires > identity.expires)
+      throw invalidField("expire_time", "must not be later than the end of the calling key")
+    for (const [index, scope] of given.entries()) {
+      if (!areScopes([scope])) {
+        throw invalidField(`scopes[${index}]`, `must be one of all, ${scopes.join(", ")}`)
+      }
+      requireScope(identity, scope)
     }
-    requireScope(identity, scope)
-  }
-  const parts = newKey()
-  return {
-    key: { id: parts.id, name, scopes: given, secretHash: hashSecret(parts.secret), expires },
-    text: formatKey(parts),
+    const parts = made.get(call) ?? newKey()
+    made.set(call, parts)
+    return {
+      key: { id: parts.id, name, scopes: given, secretHash: hashSecret(parts.secret), expires },
+      text: formatKey(parts),
+    }
   }
 }

@@ -3,12 +3,13 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { Implementation } from "../rpc/call.js"
 import type { Store } from "../store/store.js"
 import type { Tenant } from "../store/types.js"
-import { newKeyFor } from "./api-key.js"
+import { newKeys } from "./api-key.js"
 import { fromApiKey } from "./wire/api-key.js"
 import { toPage, type WholeMessage } from "./wire/values.js"
 
 /** Creates the service for the tenants of the store. */
 export function tenantService({ tenants, now }: Pick<Store, "tenants" | "now">): Implementation<typeof TenantService> {
+  const newKeyFor = newKeys()
   return {
     async listTenants(request, caller) {
       const { items, nextToken } = await tenants.page(caller, toPage(request))

@@ -9,15 +9,18 @@ import {
   newUser,
   range,
 } from "../store-contract/context.js"
-import type { StoreDatabase } from "../store-contract/contract.js"
-import type { DatabaseTarget, TestDatabase } from "./databases.js"
-import { type Plans, plansOf, type Ran } from "./plans.js"
+import { databaseTargets } from "./databases.js"
+import { type PlannedTarget, type Plans, plansOf, type Ran } from "./plans.js"
 import { recordingDatabase } from "./recording-database.js"
+import { openShardedDatabase } from "./sharded-database.js"
 import { createStoreDatabase } from "./store-database.js"
+
+/** What a test needs of the tables beside the store. */
+type PlannedTables = Pick<Awaited<ReturnType<typeof createStoreDatabase>>, "url" | "query" | "sql" | "moment" | "drop">
 
 /** A database, and the statements of stores on it, whose plans can be asked for. */
 export interface PlannedDatabase {
-  readonly tables: StoreDatabase & TestDatabase
+  readonly tables: PlannedTables
   readonly database: Database
   readonly plans: Plans
   /** The statements that ran, which a test may empty. */
@@ -41,19 +44,48 @@ export const numbersTo = (count: number) =>
   ) AS all_numbers WHERE n <= ${count}) AS numbers`
 
 /** The SQL of a hash of a text; a random one on SQLite, which has no function for it. */
-export function hashOf(target: DatabaseTarget, text: string): string {
+export function hashOf(target: PlannedTarget, text: string): string {
   if (target === "sqlite") return "randomblob(32)"
   return target === "postgres" ? `sha256((${text})::bytea)` : `UNHEX(SHA2(${text}, 256))`
 }
 
-export async function openPlanned(target: DatabaseTarget): Promise<PlannedDatabase> {
-  const tables = await createStoreDatabase(target, { tenants: ["many", "more"] })
+const { AUTHWIRE_TEST_LONG, AUTHWIRE_TEST_VITESS_URL, AUTHWIRE_TEST_VITESS_SHARDS_URL } = process.env
+
+/** The databases of this run; in a long one Vitess, with one shard and with several. */
+export function plannedTargets(): PlannedTarget[] {
+  if (!AUTHWIRE_TEST_LONG) return databaseTargets()
+  return [
+    ...(AUTHWIRE_TEST_VITESS_URL ? ["vitess" as const] : []),
+    ...(AUTHWIRE_TEST_VITESS_SHARDS_URL ? ["shard" as const] : []),
+  ]
+}
+
+function openTables(target: PlannedTarget, tenants: string[]): Promise<PlannedTables> {
+  if (target === "shard") return openShard(AUTHWIRE_TEST_VITESS_SHARDS_URL as string, tenants)
+  return target === "vitess"
+    ? createStoreDatabase("mysql", { tenants, serverUrl: AUTHWIRE_TEST_VITESS_URL as string })
+    : createStoreDatabase(target, { tenants })
+}
+
+/** Opens the first shard of a keyspace, as the store of a sharded one opens each. */
+async function openShard(url: string, tenants: string[]): Promise<PlannedTables> {
+  const { sqlIn, shards, moment, drop } = await openShardedDatabase(url)
+  const [name] = shards as [string]
+  const run = (statement: string, parameters?: unknown[]) => sqlIn(name, statement, parameters)
+  for (const tenant of tenants)
+    await run("INSERT INTO tenants (name, created) VALUES (?, CURRENT_TIMESTAMP(3))", [tenant])
+  return { url: Object.assign(new URL(url), { pathname: `/${name}` }).href, query: run, sql: run, moment, drop }
+}
+
+export async function openPlanned(target: PlannedTarget): Promise<PlannedDatabase> {
+  const tables = await openTables(target, ["many", "more"])
   const database = await openDatabase({ url: tables.url, poolSize: 1 })
   const recorded: Ran[] = []
   const analyze = async (...names: string[]) => {
     if (target === "sqlite") return
     // PostgreSQL counts by an index alone only if it knows which rows are visible to all transactions.
-    await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${names.join(", ")}`)
+    for (const name of names)
+      await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${name}`)
   }
   const recording = (changes = false) => recordingDatabase(database, recorded, { changes })
   return {

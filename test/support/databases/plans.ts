@@ -1,7 +1,11 @@
+import { format } from "mysql2"
 import type { Database } from "../../../server/src/store/sql/index.js"
 import type { Cell, Statement } from "../../../server/src/store/sql/query/statement.js"
 import type { DatabaseTarget } from "./databases.js"
 import { plainSql } from "./plain-sql.js"
+
+/** A database whose plans are tested. On a `shard` of Vitess the store runs as on a database of its own. */
+export type PlannedTarget = DatabaseTarget | "vitess" | "shard"
 
 /** How a statement accesses one table: the access type and the index. */
 export interface Access {
@@ -37,12 +41,28 @@ export interface Plans {
   rowsExamined(ran: Ran): Promise<number | undefined>
 }
 
-export function plansOf(target: DatabaseTarget, database: Database): Plans {
+export function plansOf(target: PlannedTarget, database: Database): Plans {
+  const isVitess = target === "vitess" || target === "shard"
   const run = (statement: string, cells: Cell[] = []) => database.reads({}).read(plainSql(statement), cells)
 
+  /** Runs EXPLAIN on MySQL. Vitess has none with parameters, and must send the statement to one shard. */
+  async function explainedByMysql(statement: string, cells: Cell[]): Promise<unknown[][]> {
+    const explain = "EXPLAIN FORMAT=TRADITIONAL"
+    if (!isVitess) return run(`${explain} ${statement}`, cells)
+    const whole = format(statement, cells as never, false, "Z")
+    return database.withQueryRunner(async (runner) => {
+      const [{ JSON: route }] = await runner.query(`VEXPLAIN PLAN ${whole}`)
+      const { Inputs, TargetDestination, Variant } = JSON.parse(route)
+      const isOne = Inputs === undefined && /^Shard\([^,]+\)$|^Unsharded$/.test(TargetDestination ?? Variant)
+      if (!isOne) throw new Error(`not to one shard: ${route}`)
+      const rows: object[] = await runner.query(`${explain} ${whole}`)
+      return rows.map((row) => Object.values(row))
+    })
+  }
+
   async function planOf([statement, cells]: Ran): Promise<Access[]> {
-    if (target === "mysql") {
-      const rows = await run(`EXPLAIN FORMAT=TRADITIONAL ${statement}`, cells)
+    if (target === "mysql" || isVitess) {
+      const rows = await explainedByMysql(statement, cells)
       return rows.map(([, , table, , type, , key]) => ({ table, type, key }))
     }
     if (target === "postgres") return postgresPlan(statement, cells)
@@ -110,8 +130,8 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
 
   async function text([statement, cells]: Ran, how = "EXPLAIN"): Promise<string> {
     if (target === "postgres") return String(await explained(how, statement, cells))
-    const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
-    return String(await run(`${explain} ${statement}`, cells))
+    if (target === "mysql" || isVitess) return String(await explainedByMysql(statement, cells))
+    return String(await run(`${target === "mariadb" ? "EXPLAIN" : "EXPLAIN QUERY PLAN"} ${statement}`, cells))
   }
 
   async function rowsExamined([statement, cells]: Ran): Promise<number | undefined> {

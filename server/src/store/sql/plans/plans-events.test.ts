@@ -1,5 +1,9 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
-import { numbersTo, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
+import {
+  numbersTo,
+  openPlanned,
+  type PlannedDatabase,
+  plannedTargets,
+} from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
 import { range } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -8,7 +12,7 @@ import type { Store } from "../../store.js"
 /** The number of events, which belong to 20 tenants. All but the last one have sequences. */
 const count = 20_000
 
-describe.each(databaseTargets())("plans of the events on %s", (target) => {
+describe.each(plannedTargets())("plans of the events on %s", (target) => {
   let planned: PlannedDatabase
   /** The planned.recorded statements of the cleanup. */
   const cleaning: Ran[] = []

@@ -1,9 +1,9 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import {
   hashOf,
   numbersTo,
   openPlanned,
   type PlannedDatabase,
+  plannedTargets,
 } from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
 import { encryptionKeys, newSession } from "@authwire/test-support/store-contract/context.js"
@@ -13,7 +13,7 @@ import { bulk, newestSessions } from "../index.js"
 import { examinedAtOnce } from "../walks/list.js"
 import { rowsPerStatement } from "../walks/rows-at-once.js"
 
-describe.each(databaseTargets())("plans of the lists and revocations of sessions on %s", (target) => {
+describe.each(plannedTargets())("plans of the lists and revocations of sessions on %s", (target) => {
   const many = { tenant: "many" }
   let planned: PlannedDatabase
   const id = "own 340"

@@ -1,6 +1,10 @@
 import { createHash } from "node:crypto"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
-import { createUsers, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
+import {
+  createUsers,
+  openPlanned,
+  type PlannedDatabase,
+  plannedTargets,
+} from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
 import {
   anyone,
@@ -18,7 +22,7 @@ import { sqlStore } from "../index.js"
 import { joined } from "../query/statement.js"
 import { hashOfToken } from "../sessions/session-keys.js"
 
-describe.each(databaseTargets())("plans of writes on %s", (target) => {
+describe.each(plannedTargets())("plans of writes on %s", (target) => {
   let planned: PlannedDatabase
   let user: User
   let account: Account

@@ -1,5 +1,9 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
-import { createUsers, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
+import {
+  createUsers,
+  openPlanned,
+  type PlannedDatabase,
+  plannedTargets,
+} from "@authwire/test-support/databases/planned-database.js"
 import type { Access, Ran } from "@authwire/test-support/databases/plans.js"
 import {
   anyone,
@@ -14,7 +18,7 @@ import type { Store } from "../../store.js"
 import type { Account, Authenticator, Session, User } from "../../types.js"
 import { sqlStore } from "../index.js"
 
-describe.each(databaseTargets())("plans on %s", (target) => {
+describe.each(plannedTargets())("plans on %s", (target) => {
   let planned: PlannedDatabase
   let user: User
   let account: Account

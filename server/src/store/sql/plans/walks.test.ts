@@ -1,9 +1,9 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import {
   hashOf,
   numbersTo,
   openPlanned,
   type PlannedDatabase,
+  plannedTargets,
 } from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -20,7 +20,7 @@ import { type AnyWalk, walks } from "../walks/walks.js"
 /** The rows of each table, of each of two tenants. */
 const count = 4_000
 
-describe.each(databaseTargets())("walks on %s", (target) => {
+describe.each(plannedTargets())("walks on %s", (target) => {
   const many = { tenant: "many" }
   let planned: PlannedDatabase
   /** The walks that the statements of the tests have followed. */

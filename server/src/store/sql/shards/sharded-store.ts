@@ -1,5 +1,6 @@
 import type { Caller, Store } from "../../store.js"
 import type { Database, Shards } from "../database.js"
+import { unlessCreated } from "./repeated-keys.js"
 import { apart } from "./tenants.js"
 
 /** The store of one database, with what deletes its expired rows. */
@@ -69,7 +70,8 @@ export function shardedStore(
     },
     apiKeys: {
       ...own.apiKeys,
-      create: (waiter, ...rest) => own.apiKeys.create(apart(waiter), ...rest),
+      create: (waiter, key, ...rest) =>
+        unlessCreated(own.apiKeys, waiter, key, () => own.apiKeys.create(apart(waiter), key, ...rest)),
       revoke: (waiter, ...rest) => own.apiKeys.revoke(apart(waiter), ...rest),
     },
     audit: {

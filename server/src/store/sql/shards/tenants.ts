@@ -1,8 +1,10 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, TenantStore, Waiter } from "../../store.js"
 import type { Tenant } from "../../types.js"
+import { apiKeyStore } from "../api-keys.js"
 import type { Database } from "../database.js"
 import { tenantStore } from "../tenants.js"
+import { unlessCreated } from "./repeated-keys.js"
 
 /** Tenants without their pages. */
 type Tenants = Omit<TenantStore, "page">
@@ -47,9 +49,12 @@ export function tenantsOf(database: Database): Tenants {
 
     async createWithKey(given: Caller, tenant, key) {
       const caller = apart(given)
-      const created = await own.createWithKey(caller, tenant, key)
-      await settle(caller, tenant)
-      return created
+      const created = await unlessCreated(apiKeyStore(database), caller, key, () =>
+        own.createWithKey(caller, tenant, key),
+      )
+      const both = "key" in created ? created : { tenant: { ...tenant, created: created.created }, key: created }
+      await settle(caller, both.tenant)
+      return both
     },
 
     async count(waiter, name) {

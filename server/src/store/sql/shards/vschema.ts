@@ -7,27 +7,37 @@ export const vindex = "tenant"
 /** Returns the name of the unsharded keyspace that belongs to a sharded one. */
 export const globalOf = (keyspace: string): string => `${keyspace}_global`
 
+/** Returns the name of the sharded keyspace to which an unsharded one belongs. */
+export const shardedOf = (global: string): string => global.replace(/_global$/, "")
+
+interface ShardedVschema {
+  sharded: true
+  foreignKeyMode: string
+  vindexes: Record<string, { type: string }>
+  tables: Record<string, { columnVindexes?: { column: string; name: string }[]; type?: string }>
+}
+
 /**
- * Returns the vschema of each keyspace, by its name. In the sharded one a row is in the shard of its tenant, or of the first column of its
- * key where it has none. Both keyspaces have every table.
+ * Returns the vschemas of a sharded keyspace and of the unsharded one beside it. In the sharded one a row is in the shard of its tenant, or
+ * of the first column of its key where it has none. Both keyspaces have every table.
  */
-export function vschemas(keyspace: string): Record<string, object> {
+export function vschemas(): { sharded: ShardedVschema; global: object } {
   const all = Object.values(entities(serverTypes)).map(({ options: { tableName = "", columns } }) => {
     const declared = Object.values(columns)
     const column = declared.find(({ name }) => name === "tenant") ?? declared.find(({ primary }) => primary)
-    return [tableName, { columnVindexes: [{ column: column?.name, name: vindex }] }] as const
+    return [tableName, { columnVindexes: [{ column: String(column?.name), name: vindex }] }] as const
   })
   // The same rows are in every shard.
   const migrations = ["authwire_migrations", { type: "reference" }] as const
   const foreignKeyMode = "unmanaged"
   return {
-    [keyspace]: {
+    sharded: {
       sharded: true,
       foreignKeyMode,
       vindexes: { [vindex]: { type: "xxhash" } },
       tables: Object.fromEntries([...all, migrations]),
     },
-    [globalOf(keyspace)]: {
+    global: {
       sharded: false,
       foreignKeyMode,
       tables: Object.fromEntries([...all, migrations].map(([name]) => [name, {}])),
