@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import type { Caller, Store } from "../store/store.js"
 import type { Signal, SignalForm } from "./signal.js"
-import type { SignalVerifier } from "./verifier.js"
+import type { SignalRequest, SignalVerifier } from "./verifier.js"
 
 /** What a token has done. */
 export interface Received {
@@ -18,7 +18,7 @@ export interface SignalReceiver {
    * Verifies a token, and does what it demands in the transaction that records its id. Throws what `SignalVerifier.verify` throws,
    * and the errors of the store.
    */
-  receive(caller: Caller, provider: string, token: string): Promise<Received>
+  receive(caller: Caller, request: SignalRequest): Promise<Received>
 }
 
 type Effect = Pick<Received, "userId" | "revokedSessions">
@@ -55,8 +55,9 @@ export function signalReceiver(
   }
 
   return {
-    async receive(caller, provider, token) {
-      const signal = await verifier.verify(caller.tenant, provider, token)
+    async receive(caller, sent) {
+      const { provider } = sent
+      const signal = await verifier.verify(caller.tenant, sent)
       const { name, form, tokenId } = signal
       // The answer of another call with this id has another receipt.
       const receipt = randomUUID()

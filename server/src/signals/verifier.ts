@@ -18,10 +18,16 @@ export interface SignalVerifier {
   /** Whether the provider of a tenant may send signals. */
   accepts(tenant: string, provider: string): boolean
   /**
-   * Verifies a token. Nothing in it is believed before its signature. Throws SIGNAL_REFUSED, PROVIDER_NOT_CONFIGURED and
-   * PROVIDER_UNAVAILABLE.
+   * Verifies the token of a request, once: whoever asks again with the same object gets the same answer. Nothing in a token is
+   * believed before its signature. Throws SIGNAL_REFUSED, PROVIDER_NOT_CONFIGURED and PROVIDER_UNAVAILABLE.
    */
-  verify(tenant: string, provider: string, token: string): Promise<Signal>
+  verify(tenant: string, request: SignalRequest): Promise<Signal>
+}
+
+/** A token, and the provider whose it is said to be. */
+export interface SignalRequest {
+  readonly provider: string
+  readonly token: string
 }
 
 /** @param options.now The time in milliseconds since 1970. */
@@ -33,6 +39,8 @@ export function signalVerifier(options: {
   const { providers, now, clock } = options
   /** A file that is read again makes other objects. */
   const keys = new WeakMap<Provider, JWTVerifyGetKey>()
+  /** An address without a key verifies a request before it becomes a call, whose handler has the same object. */
+  const verified = new WeakMap<SignalRequest, { tenant: string; signal: Promise<Signal> }>()
 
   const accepting = (tenant: string, name: string) => {
     const provider = providers.of(tenant, name)
@@ -41,28 +49,36 @@ export function signalVerifier(options: {
     return { provider, issuer, policy }
   }
 
+  async function verifyAnew(tenant: string, { provider: name, token }: SignalRequest): Promise<Signal> {
+    const found = accepting(tenant, name)
+    if (found === undefined) throw new Failure("PROVIDER_NOT_CONFIGURED", { message: "it accepts no signals" })
+    const { provider, issuer, policy } = found
+    const { clientId, timeoutMs } = provider
+    const known = keys.get(provider) ?? issuerKeys({ issuer, timeoutMs, clock })
+    keys.set(provider, known)
+    const { payload, protectedHeader } = await jwtVerify(token, known, {
+      algorithms: [...signingAlgorithms],
+      issuer: [withoutSlash(issuer), `${withoutSlash(issuer)}/`],
+      audience: clientId,
+      requiredClaims: ["iat", "jti"],
+      maxTokenAge: longestAge,
+      clockTolerance: clockToleranceSeconds,
+      currentDate: new Date(now()),
+    }).catch((error: unknown) => {
+      throw failureOf(error)
+    })
+    return { ...statementOf(payload, protectedHeader, issuer), policy }
+  }
+
   return {
     accepts: (tenant, name) => accepting(tenant, name) !== undefined,
 
-    async verify(tenant, name, token) {
-      const found = accepting(tenant, name)
-      if (found === undefined) throw new Failure("PROVIDER_NOT_CONFIGURED", { message: "it accepts no signals" })
-      const { provider, issuer, policy } = found
-      const { clientId, timeoutMs } = provider
-      const known = keys.get(provider) ?? issuerKeys({ issuer, timeoutMs, clock })
-      keys.set(provider, known)
-      const { payload, protectedHeader } = await jwtVerify(token, known, {
-        algorithms: [...signingAlgorithms],
-        issuer: [withoutSlash(issuer), `${withoutSlash(issuer)}/`],
-        audience: clientId,
-        requiredClaims: ["iat", "jti"],
-        maxTokenAge: longestAge,
-        clockTolerance: clockToleranceSeconds,
-        currentDate: new Date(now()),
-      }).catch((error: unknown) => {
-        throw failureOf(error)
-      })
-      return { ...statementOf(payload, protectedHeader, issuer), policy }
+    verify(tenant, request) {
+      const before = verified.get(request)
+      if (before?.tenant === tenant) return before.signal
+      const signal = verifyAnew(tenant, request)
+      verified.set(request, { tenant, signal })
+      return signal
     },
   }
 }

@@ -27,6 +27,7 @@ import { sessionContract } from "./sessions/sessions.js"
 import { signOutContract } from "./sessions/sign-outs.js"
 import { signOutOfAllContract } from "./sessions/sign-outs-of-all.js"
 import { tenantSessionContract } from "./sessions/tenant-sessions.js"
+import { signalContract } from "./signals.js"
 import { signingKeyContract } from "./signing-keys.js"
 import { apiKeyContract } from "./tenants/api-keys.js"
 import { callerContract } from "./tenants/callers.js"
@@ -97,6 +98,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("times of rows", () => rowTimeContract(context))
     describe("token refreshes", () => tokenRefreshContract(context))
     describe("token refreshes", () => refreshOutcomeContract(context))
+    describe("signals", () => signalContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
     describe("authenticators", () => authenticatorChangeContract(context))

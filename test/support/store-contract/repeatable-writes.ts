@@ -107,6 +107,18 @@ export function repeatableWrites(context: ContractContext): Record<string, () =>
       await context.store.sessions.create(anyone, newSession(id, expires()))
       return (store, caller) => store.sessions.revokeOfUsers(caller, [id])
     },
+    "signals.endProviderSession": async () => {
+      const { id: userId } = await context.store.users.create(anyone, newUser())
+      const origin = { provider: "idp", providerSessionId: newId() }
+      await context.store.sessions.create(anyone, newSession(userId, expires()), origin)
+      return (store, caller) => store.signals.endProviderSession(caller, origin)
+    },
+    "signals.revokeAccount": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const account = await context.store.accounts.link(anyone, newAccount(id, { refresh_token: "r" }))
+      await context.store.sessions.create(anyone, newSession(id, expires()), { provider: account.provider })
+      return (store, caller) => store.signals.revokeAccount(caller, account, { sessions: true, tokens: "all" })
+    },
     "verificationTokens.create": async () => {
       const token = newToken(expires())
       return (store, caller) => store.verificationTokens.create(caller, token)

@@ -94,7 +94,8 @@ export function signalDelivery(options: { verifier: SignalVerifier; method: Meth
   const requests = signalRequests()
 
   async function answerTo(target: SignalTarget, exchange: HttpExchange, token: string): Promise<ReceiveSignalResponse> {
-    await verifier.verify(target.tenant, target.provider, token)
+    const request = create(ReceiveSignalRequestSchema, { provider: target.provider, token })
+    await verifier.verify(target.tenant, request)
     const call = method.begin({
       transport: "http",
       timeoutMs: undefined,
@@ -105,7 +106,6 @@ export function signalDelivery(options: { verifier: SignalVerifier; method: Meth
     exchange.closing.once("close", () => call.cancel())
     markAdmitted(exchange.closing)
     try {
-      const request = create(ReceiveSignalRequestSchema, { provider: target.provider, token })
       return (await method.unary(() => request, call)) as ReceiveSignalResponse
     } finally {
       call.end()
