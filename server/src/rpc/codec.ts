@@ -1,5 +1,6 @@
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
+import { withEncodedStructs } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
 import { hasTooManyParts } from "./wire-parts.js"
 
@@ -13,6 +14,8 @@ export interface Codec {
   /** Throws INVALID_FIELD if the bytes are not a well-formed request, or one with too many parts. */
   decode(bytes: Uint8Array): Message
   encode(answer: Message): Uint8Array
+  /** Returns an answer with the same encoding for Connect, which encodes it itself: see withEncodedStructs. */
+  prepare(answer: Message): Message
   /** Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns. */
   encodeInTurns(answer: Message): Uint8Array | Promise<Uint8Array>
 }
@@ -25,13 +28,16 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
   const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
   const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
 
+  const prepare = (answer: Message) => withEncodedStructs(output, answer)
+  const encode = (answer: Message) => toBinary(output, prepare(answer))
+
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
   async function inParts(answer: Message): Promise<Uint8Array> {
-    const parts = [toBinary(output, { ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
+    const parts = [encode({ ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
     for (const list of lists)
       for (const item of itemsIn(answer, list)) {
         await turn()
-        parts.push(toBinary(output, create(output, { [list]: [item] })))
+        parts.push(encode(create(output, { [list]: [item] })))
       }
     return Buffer.concat(parts)
   }
@@ -46,8 +52,9 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
         throw invalidField("request", `is not a well-formed ${input.typeName}`, cause)
       }
     },
-    encode: (answer) => toBinary(output, answer),
-    encodeInTurns: (answer) => (hasSeveral(answer) ? inParts(answer) : toBinary(output, answer)),
+    prepare,
+    encode,
+    encodeInTurns: (answer) => (hasSeveral(answer) ? inParts(answer) : encode(answer)),
   }
 }
 

@@ -125,7 +125,7 @@ export function beginStream(
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) {
           outcome = "answered"
-          yield next.value
+          yield unparsed === undefined ? method.codec.prepare(next.value) : next.value
         }
       } catch (error) {
         outcome = "failed"

@@ -59,7 +59,8 @@ function adapt(method: Method): MethodImpl<DescMethod> {
       const { begun, unparsed } = requestOf(context)
       unparsed?.read()
       try {
-        return await (begun as HttpUnaryCall).answer(request)
+        const answer = await (begun as HttpUnaryCall).answer(request)
+        return unparsed === undefined ? method.codec.prepare(answer) : answer
       } catch (error) {
         throw connectErrorOf(toFailure(error), begun.call.requestId)
       }
