@@ -39,7 +39,12 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/deploy/*.long.test.ts": ["deploy/**", "scripts/deploy/**", "server/src/config/*-options.ts"],
   "test/examples/express-*.long.test.ts": ["examples/express/**", "server/src/services/authenticator.ts"],
   "test/examples/languages.long.test.ts": ["examples/{java,rust}/**", "proto/**"],
-  "test/examples/nextjs.long.test.ts": ["examples/nextjs/**", "test/examples/nextjs-*.ts", "client/src/nextjs.ts"],
+  "test/examples/nextjs.long.test.ts": [
+    "examples/nextjs/**",
+    "test/examples/nextjs-*.ts",
+    "client/src/nextjs.ts",
+    "{client,server}/src/signals/**",
+  ],
   "test/gateways/identity-languages.long.test.ts": ["server/src/identity/**", "examples/identity/**"],
   "test/gateways/proxies.long.test.ts": ["server/src/gateway/**", "server/src/transport/connect/authorize.ts"],
   "test/import/*.long.test.ts": ["server/src/import/**", "server/src/store/sql/bulk/**"],

@@ -14,6 +14,7 @@ import { run } from "@authwire/test-support/processes/server.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { describeOutages } from "./nextjs-outages.js"
 import { describePasskeys } from "./nextjs-passkeys.js"
+import { describeSignals } from "./nextjs-signals.js"
 import { NextVisitor } from "./nextjs-visitor.js"
 
 const target = serviceDatabase()
@@ -190,6 +191,8 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
     describePasskeys(visit, expectSessionOf)
     describeOutages(visit)
   })
+
+  describeSignals(visit, target ?? "sqlite")
 
   test("next dev", async () => {
     visit.stack = await startStack("sqlite", {}, nextExample("dev"))

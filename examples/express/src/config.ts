@@ -34,6 +34,8 @@ export interface Config {
    * The secret that the application and the provider share. Default: random; main.ts passes its value to the provider.
    */
   oidcClientSecret: string
+  /** The address to which the provider sends a logout token when a session ends there. Default: none is sent. */
+  oidcLogoutUrl: string | undefined
 }
 
 /**
@@ -62,5 +64,6 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     sessionStrategy,
     authSecret: secret("AUTH_SECRET"),
     oidcClientSecret: secret("OIDC_CLIENT_SECRET"),
+    oidcLogoutUrl: environment.OIDC_LOGOUT_URL || undefined,
   }
 }

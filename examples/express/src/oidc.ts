@@ -29,6 +29,11 @@ function configuration(config: Config): Configuration {
           ...[host, "localhost"].map((name) => `http://${name}/auth/callback/demo`),
           "http://localhost/api/auth/callback/demo",
         ],
+        post_logout_redirect_uris: [host, "localhost"].map((name) => `http://${name}/`),
+        ...(config.oidcLogoutUrl && {
+          backchannel_logout_uri: config.oidcLogoutUrl,
+          backchannel_logout_session_required: true,
+        }),
         grant_types: ["authorization_code", "refresh_token"],
       },
     ],
@@ -38,7 +43,9 @@ function configuration(config: Config): Configuration {
       email: ["email", "email_verified"],
     },
     cookies: { keys: [randomBytes(32).toString("base64url")] },
-    features: { devInteractions: { enabled: false } },
+    // The package itself sends nothing to this machine, where the application is.
+    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
+    features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: false } },
     findAccount: (_context, sub) => {
       const person = people.find((candidate) => candidate.sub === sub)
       return person && { accountId: sub, claims: () => claims(person) }
@@ -132,5 +139,6 @@ const server = createServer()
 const issuer = `http://${host}:${await listen(server, config.oidcPort, "OIDC_PORT")}`
 const provider = new Provider(issuer, configuration(config))
 provider.on("server_error", (_context, error) => console.error("oidc:", error))
+provider.on("backchannel.error", (_context, error) => console.error("oidc: a logout token was not taken:", error))
 server.on("request", createLoginPages(provider))
 announce(`oidc: listening on ${issuer}`, { issuer })

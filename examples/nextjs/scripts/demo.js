@@ -32,7 +32,11 @@ const clientSecret = secret()
 /** Starts a program of examples/express. It reports its addresses and exits with this process. */
 async function startService(name) {
   const child = fork(fileURLToPath(import.meta.resolve(`@authwire/example-express/dist/${name}.js`)), {
-    env: { ...process.env, OIDC_CLIENT_SECRET: clientSecret },
+    env: {
+      OIDC_LOGOUT_URL: `http://${host}:${port}/api/signals/demo`,
+      ...process.env,
+      OIDC_CLIENT_SECRET: clientSecret,
+    },
   })
   child.once("exit", (code) => process.exit(code || 1))
   const [addresses] = await once(child, "message")

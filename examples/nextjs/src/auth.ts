@@ -15,7 +15,12 @@ declare module "next-auth" {
 const url = process.env.AUTHWIRE_URL ?? "http://127.0.0.1:50051"
 const smtpUrl = process.env.SMTP_URL ?? "smtp://127.0.0.1:3025"
 
-export const { adapter, authenticators, jwt } = createAuthwireClient({ url, apiKey: process.env.AUTHWIRE_API_KEY })
+export const authwire = createAuthwireClient({
+  url,
+  apiKey: process.env.AUTHWIRE_API_KEY,
+  sessionCache: process.env.SESSION_CACHE === "on" ? {} : undefined,
+})
+export const { adapter, authenticators, jwt } = authwire
 
 export const { handlers, auth, signIn, signOut, getSession, unstable_update } = withAuthwire(NextAuth, {
   adapter,

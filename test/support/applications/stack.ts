@@ -15,12 +15,14 @@ export interface Stack {
 
 /**
  * @param environment - More variables for the example application.
- * @param start - Starts the application. Default: that of examples/express.
+ * @param startApplication - Starts the application. Default: that of examples/express.
+ * @param args - More arguments of Authwire.
  */
 export async function startStack(
   target: DatabaseTarget,
   environment: Record<string, string> = {},
-  start: typeof startExample = startExample,
+  startApplication: typeof startExample = startExample,
+  args: readonly string[] = [],
 ): Promise<Stack> {
   // Stops everything that was started in reverse order, also if the next part does not start.
   const started = new AsyncDisposableStack()
@@ -29,10 +31,11 @@ export async function startStack(
     started.defer(() => database.drop())
     // A port that stays reserved for the server while the server is down.
     const address = `--grpc-addr=127.0.0.1:${await freePort()}`
-    let server = await startServer({ databaseUrl: database.url, args: [address] })
+    const start = () => startServer({ databaseUrl: database.url, args: [address, ...args] })
+    let server = await start()
     started.defer(async () => void (await server.stop()))
     const { grpcUrl } = server
-    const example = await start(grpcUrl, environment)
+    const example = await startApplication(grpcUrl, environment)
     started.defer(() => example.stop())
     return {
       database,
@@ -41,7 +44,7 @@ export async function startStack(
         return server
       },
       async restartServer() {
-        server = await startServer({ databaseUrl: database.url, args: [address] })
+        server = await start()
       },
       remove: () => started.disposeAsync(),
     }

@@ -1,8 +1,10 @@
 "use server"
 
+import { federatedSignOut } from "@authwire/client/nextjs"
+import { cookies } from "next/headers"
 import { redirect } from "next/navigation"
 import { AuthError } from "next-auth"
-import { adapter, authenticators, signIn, signOut, unstable_update } from "@/auth"
+import { adapter, authenticators, authwire, signIn, signOut, unstable_update } from "@/auth"
 import { currentSession } from "@/session"
 
 export async function signInWithProvider() {
@@ -13,8 +15,15 @@ export async function sendLink(form: FormData) {
   await startSignIn("nodemailer", { email: String(form.get("email")) })
 }
 
+/** Signs the user out here, and at the provider if Authwire has a file of providers that names its issuer. */
 export async function leave() {
-  await signOut({ redirectTo: "/" })
+  // The name on plain HTTP. With HTTPS it begins with __Secure-.
+  const sessionToken = (await cookies()).get("authjs.session-token")?.value
+  const postLogoutRedirectUri = new URL("/", process.env.AUTH_URL ?? "http://localhost:3000").href
+  const address =
+    sessionToken && (await federatedSignOut({ sessionToken }, { client: authwire, postLogoutRedirectUri }))
+  await signOut({ redirect: false })
+  redirect(address || "/")
 }
 
 /** Changes the name of the signed-in user. */
