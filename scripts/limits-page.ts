@@ -53,6 +53,7 @@ const shared: Readonly<Record<keyof typeof sharedLimits, readonly [limit: string
   activeCalls: ["active reads, writes, and calls of TokenService, each", "wait in turn"],
   databaseConnections: ["database connections in use", "wait"],
   eventStreams: ["streams of events", "TOO_MANY_CALLS"],
+  webhookDeliveries: ["deliveries of webhooks that are being sent; of a webhook 8", "wait"],
   cacheStreams: ["streams of session caches", "OVERLOADED"],
   lastSeen: ["sessions whose `last_seen` waits to be written", "recorded at the next use"],
 }

@@ -20,6 +20,7 @@ const named = [
       "docs/next-auth-4.md",
       "docs/provider-tokens.md",
       "docs/signals.md",
+      "docs/webhooks.md",
       "docs/introspection.md",
       "docs/other-languages.md",
       "docs/gateways.md",

@@ -5,6 +5,7 @@ import {
   SessionPolicyService,
   SignalService,
   TenantService,
+  WebhookService,
 } from "@authwire/proto/slim"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 
@@ -20,7 +21,10 @@ export interface AdministrationClients {
   sessionPolicies: Client<typeof SessionPolicyService>
   /** The properties of users that no other method returns. */
   privateExtras: Client<typeof PrivateExtraService>
+  /** What providers have stated, to be passed on. */
   signals: Client<typeof SignalService>
+  /** The addresses that are told of the events of the tenant. */
+  webhooks: Client<typeof WebhookService>
 }
 
 export function administrationOver(calls: Transport): AdministrationClients {
@@ -31,5 +35,6 @@ export function administrationOver(calls: Transport): AdministrationClients {
     sessionPolicies: createClient(SessionPolicyService, calls),
     privateExtras: createClient(PrivateExtraService, calls),
     signals: createClient(SignalService, calls),
+    webhooks: createClient(WebhookService, calls),
   }
 }

@@ -23,6 +23,7 @@ import {
   type SessionLists,
   type TenantLists,
   type UserLists,
+  type WebhookLists,
   withLists,
 } from "./lists.js"
 import { type Layer, layered } from "./transport/layer.js"
@@ -44,6 +45,7 @@ export interface AuthwireClient extends ServiceClients, AdministrationClients {
   audit: AdministrationClients["audit"] & AuditLists
   apiKeys: AdministrationClients["apiKeys"] & ApiKeyLists
   tenants: AdministrationClients["tenants"] & TenantLists
+  webhooks: AdministrationClients["webhooks"] & WebhookLists
   /** The events of the tenant. */
   events: EventsClient
   /** The adapter of Auth.js. */

@@ -20,6 +20,7 @@ export type {
   SessionLists,
   TenantLists,
   UserLists,
+  WebhookLists,
 } from "./lists.js"
 export { nextAuth4Options } from "./sessions/next-auth-4.js"
 export { storeTokens, type TokenConfig } from "./sessions/store-tokens.js"

@@ -11,15 +11,21 @@ import type {
   ListAuditEntriesResponse,
   ListAuthenticatorsRequestSchema,
   ListAuthenticatorsResponse,
+  ListDeliveriesRequestSchema,
+  ListDeliveriesResponse,
   ListSessionsRequestSchema,
   ListSessionsResponse,
   ListTenantsRequestSchema,
   ListTenantsResponse,
   ListUsersRequestSchema,
   ListUsersResponse,
+  ListWebhooksRequestSchema,
+  ListWebhooksResponse,
   Session,
   Tenant,
   User,
+  Webhook,
+  WebhookDelivery,
 } from "@authwire/proto/slim"
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf"
 import type { CallOptions } from "@connectrpc/connect"
@@ -108,9 +114,17 @@ export interface TenantLists {
   list: Lister<typeof ListTenantsRequestSchema, Tenant, ListTenantsResponse>
 }
 
+/** The list methods of the client of webhooks. */
+export interface WebhookLists {
+  /** Lists the webhooks of the tenant in the byte order of their ids. */
+  list: Lister<typeof ListWebhooksRequestSchema, Webhook, ListWebhooksResponse>
+  /** Lists the deliveries of a webhook, the newest first. */
+  deliveries: Lister<typeof ListDeliveriesRequestSchema, WebhookDelivery, ListDeliveriesResponse>
+}
+
 /** Adds the list methods to the clients whose services have lists. */
 export function withLists<Clients extends ServiceClients & AdministrationClients>(clients: Clients) {
-  const { users, accounts, sessions, authenticators, audit, apiKeys, tenants, ...others } = clients
+  const { users, accounts, sessions, authenticators, audit, apiKeys, tenants, webhooks, ...others } = clients
   const userLists: UserLists = {
     list: listing(users.listUsers, (page) => page.users),
     async getMany(ids, options) {
@@ -131,6 +145,10 @@ export function withLists<Clients extends ServiceClients & AdministrationClients
   const auditLists: AuditLists = { list: listing(audit.listAuditEntries, (page) => page.entries) }
   const apiKeyLists: ApiKeyLists = { list: listing(apiKeys.listApiKeys, (page) => page.apiKeys) }
   const tenantLists: TenantLists = { list: listing(tenants.listTenants, (page) => page.tenants) }
+  const webhookLists: WebhookLists = {
+    list: listing(webhooks.listWebhooks, (page) => page.webhooks),
+    deliveries: listing(webhooks.listDeliveries, (page) => page.deliveries),
+  }
   return {
     ...others,
     users: { ...users, ...userLists },
@@ -140,6 +158,7 @@ export function withLists<Clients extends ServiceClients & AdministrationClients
     audit: { ...audit, ...auditLists },
     apiKeys: { ...apiKeys, ...apiKeyLists },
     tenants: { ...tenants, ...tenantLists },
+    webhooks: { ...webhooks, ...webhookLists },
   }
 }
 

@@ -20,6 +20,7 @@ describe.each(["gRPC", "fetch"])("typed clients over %s", (protocol) => {
     "session-policy:write",
     "tenants:read",
     "tenants:write",
+    "webhooks:write",
   ]
   const key = staticKey(admin)
   const authwire = useAuthwire("sqlite", { keys: [key], args: ["--audit-store=database"] })
@@ -59,7 +60,7 @@ describe.each(["gRPC", "fetch"])("typed clients over %s", (protocol) => {
         ? value.methods.filter(({ output }) => output.field.nextPageToken).map(({ name }) => name)
         : [],
     )
-    const { users, accounts, sessions, authenticators, audit, apiKeys, tenants } = client
+    const { users, accounts, sessions, authenticators, audit, apiKeys, tenants, webhooks } = client
     const lists = {
       ListUsers: users.list,
       ListAccountsByUser: accounts.listByUser,
@@ -68,6 +69,8 @@ describe.each(["gRPC", "fetch"])("typed clients over %s", (protocol) => {
       ListAuditEntries: audit.list,
       ListApiKeys: apiKeys.list,
       ListTenants: tenants.list,
+      ListWebhooks: webhooks.list,
+      ListDeliveries: webhooks.deliveries,
     }
     expect(paged.sort()).toEqual(["ExportUser", ...Object.keys(lists)].sort())
     expect(Object.values(lists)).toEqual(Object.values(lists).map(() => expect.any(Function)))

@@ -24,7 +24,10 @@ test("S-15: every method of the schema declares a scope", () => {
   expect(everyMethod.filter((method) => scopeOf(method) === "").map(({ name }) => name)).toEqual([])
 })
 
-const besideAll = ["users:private", "keys:write", "session-policy:write", "tenants:read", "tenants:write"]
+const besideAll = [
+  ...["users:private", "keys:write", "session-policy:write", "tenants:read", "tenants:write"],
+  ...["webhooks:read", "webhooks:write"],
+]
 const target = serviceDatabase()
 
 describe(`on ${target}`, () => {

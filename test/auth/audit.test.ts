@@ -28,6 +28,7 @@ const aboutNobody = [
   "CreateTenant",
   "CreateVerificationToken",
   "UseVerificationToken",
+  ...["CreateWebhook", "UpdateWebhook", "DeleteWebhook", "RotateSecret", "SendTest", "Redeliver"],
 ]
 const reads = unaryMethods
   .filter(
@@ -122,6 +123,7 @@ describe("the audit log", () => {
       RevokeAllSessions: { provider: "q" },
       ReceiveSignal: { provider: "idp", signal: "logout" },
       CreateApiKey: { api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
+      CreateWebhook: { webhook_id: expect.stringMatching(/^[0-9a-f]{32}$/) },
       CreateTenant: { tenant_name: "intruder", api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
     }
     const signal = { provider: "idp", token: await issuer.sign(logout({ sid: "unknown" })) }

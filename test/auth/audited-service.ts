@@ -31,7 +31,10 @@ export interface AuditedService {
 }
 
 export async function startAudited(...args: string[]): Promise<AuditedService> {
-  const all = staticKey(["all", "users:private", "keys:write", "session-policy:write", "tenants:read", "tenants:write"])
+  const all = staticKey([
+    ...["all", "users:private", "keys:write", "session-policy:write", "tenants:read", "tenants:write"],
+    ...["webhooks:read", "webhooks:write"],
+  ])
   const mayRead = staticKey(["users:read"])
   const database = await createDatabase("sqlite")
   const file = join(auditFolder(), "log")

@@ -41,6 +41,7 @@ const elapsed: Record<string, string> = {
   "server/src/bootstrap/service.ts": "how long a session policy is used without a read",
   "server/src/bootstrap/session-caches.ts": "the report of a process about its clients",
   "server/src/cleanup/cleaner.ts": "the lease of the cleanup",
+  "server/src/webhooks/dispatcher.ts": "the lease of the deliveries",
   "server/src/events/tenant-feed.ts": "the time without a read after which events may have been deleted",
 }
 

@@ -24,6 +24,7 @@ import { Connection, keyBudgets } from "../../server/src/transport/limits/connec
 import { formatAddress } from "../../server/src/util/address.js"
 import type { Owner } from "../../server/src/util/owner.js"
 import { type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
+import { deliverySlots } from "../../server/src/webhooks/delivery-slots.js"
 
 const later = endsAfterEach()
 const MiB = 1024 * 1024
@@ -116,6 +117,12 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
         after: () => () => {},
       })
       return (owner) => hubs.open(owner, { ready() {}, fail() {} })
+    },
+  },
+  webhookDeliveries: {
+    start() {
+      const slots = deliverySlots()
+      return ({ tenant }) => slots(tenant) !== undefined
     },
   },
   activeCalls: {

@@ -98,6 +98,7 @@ describe("health and reflection", () => {
           "authwire.v1.ApiKeyService",
           "authwire.v1.TenantService",
           "authwire.v1.AuditService",
+          "authwire.v1.WebhookService",
           "authwire.v1.PipelineService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",

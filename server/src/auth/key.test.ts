@@ -26,7 +26,14 @@ describe("a key", () => {
     expect(key.hasScope("sessions:write")).toBe(false)
     expect(key.hasScope("all")).toBe(false)
     expect(new Key({ ...stored, scopes: ["all"] }).hasScope("sessions:write")).toBe(true)
-    for (const scope of ["users:private", "keys:write", "session-policy:write", "tenants:read", "tenants:write"]) {
+    for (const scope of [
+      "users:private",
+      "keys:write",
+      "session-policy:write",
+      "tenants:read",
+      "tenants:write",
+      "webhooks:write",
+    ]) {
       expect(new Key({ ...stored, scopes: ["all"] }).hasScope(scope)).toBe(false)
       expect(new Key({ ...stored, scopes: ["all", scope] }).hasScope(scope)).toBe(true)
     }

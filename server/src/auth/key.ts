@@ -5,7 +5,7 @@ import type { Identity } from "./identity.js"
 /**
  * The scopes that `all` does not include. An application must not read private properties unless it is meant to, must not
  * change the session policy, which limits it, and has nothing to do with other tenants. Whoever has stolen its key must not be
- * able to create another.
+ * able to create another, or have events sent elsewhere.
  */
 const scopesBesideAll: ReadonlySet<string> = new Set([
   "users:private",
@@ -13,6 +13,8 @@ const scopesBesideAll: ReadonlySet<string> = new Set([
   "session-policy:write",
   "tenants:read",
   "tenants:write",
+  "webhooks:read",
+  "webhooks:write",
 ])
 
 /** The hash that is compared if a key has no secret or does not exist. It is random, so no known secret has it. */

@@ -21,6 +21,8 @@ import { openMetricsListener } from "../transport/metrics.js"
 import { CertificateError, type CertificateFiles, watchCertificate } from "../transport/tls/certificate.js"
 import type { Address } from "../util/address.js"
 import { elapsedTime } from "../util/elapsed-time.js"
+import { startDispatcher } from "../webhooks/dispatcher.js"
+import { WebhookSender } from "../webhooks/sender.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
 import { openProviders, openTenantSecrets } from "./followed-files.js"
@@ -95,6 +97,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
     })
     stops.push(feed.stop)
+    const egress = { dev: configuration.dev, allowPrivate: configuration.webhookAllowPrivate ?? [] }
     const router = createService({
       configuration,
       store,
@@ -110,6 +113,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       identity,
       verifier,
       providers,
+      egress,
     })
     const { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
@@ -153,13 +157,17 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const cleaner =
       intervalMs > 0 ? startCleaner({ store, log, observer: metrics?.cleanup, intervalMs, keepMs }) : undefined
     stops.push(() => cleaner?.stop(graceMs))
+    const dispatcher = store.events.isEnabled
+      ? startDispatcher({ store, sender: new WebhookSender(egress), log, observer: undefined, audit: audit?.record })
+      : undefined
+    stops.push(() => dispatcher?.stop(graceMs))
 
     await options.stopped
     readiness.stop()
     if (configuration.drainDelayMs > 0) await delay(configuration.drainDelayMs)
     monitor.stop()
     for (const listener of listeners) listener.stopAccepting()
-    await Promise.all([router.drain(graceMs), cleaner?.stop(graceMs)])
+    await Promise.all([router.drain(graceMs), cleaner?.stop(graceMs), dispatcher?.stop(graceMs)])
     audit?.flush()
   } finally {
     for (const stop of stops.reverse()) await stop()

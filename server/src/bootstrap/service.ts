@@ -20,6 +20,7 @@ import {
   TokenService,
   UserService,
   VerificationTokenService,
+  WebhookService,
 } from "@authwire/proto"
 import { Authorization } from "@authwire/proto/envoy"
 import { Health } from "@authwire/proto/health"
@@ -68,11 +69,13 @@ import { tenantService } from "../services/tenant.js"
 import { longestAges, tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
+import { webhookService } from "../services/webhook.js"
 import { logoutUrls } from "../signals/logout-url.js"
 import { signalReceiver } from "../signals/receiver.js"
 import type { SignalVerifier } from "../signals/verifier.js"
 import type { Store } from "../store/store.js"
 import { elapsedTime } from "../util/elapsed-time.js"
+import type { Egress } from "../webhooks/destination.js"
 import type { Instruments } from "./instruments.js"
 import { sessionCaches } from "./session-caches.js"
 
@@ -109,6 +112,8 @@ export interface ServiceOptions {
   identity?: AuthorizationDeps["identity"]
   verifier: SignalVerifier
   providers: Providers
+  /** Where webhooks may go. */
+  egress: Egress
 }
 
 /** The most active calls of a pipeline, and the space of its messages beside a call's request, in bytes. */
@@ -146,6 +151,7 @@ export function createService(options: ServiceOptions): Router {
     register(ApiKeyService, apiKeyService(store)),
     register(TenantService, tenantService(store)),
     register(AuditService, auditService(store)),
+    register(WebhookService, webhookService({ ...store, egress: options.egress })),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
   const open = [...(hasHealth ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]

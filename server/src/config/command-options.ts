@@ -29,7 +29,7 @@ export const commandOptions = {
   scopes: {
     value: scopes(),
     isRequired: true,
-    help: `The scopes of the new key, separated by commas. all: every scope but users:private, keys:write, session-policy:write, tenants:read and tenants:write. Presets: ${presets}`,
+    help: `The scopes of the new key, separated by commas. all: every scope but users:private, keys:write, session-policy:write, tenants:read, tenants:write, webhooks:read and webhooks:write. Presets: ${presets}`,
     commands: ["keys create"],
   },
   tenant: {

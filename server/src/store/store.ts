@@ -3,6 +3,7 @@ import type {
   AccessedSession,
   Account,
   AccountKey,
+  ActiveWebhook,
   ApiKey,
   AuditEntry,
   AuditFilter,
@@ -45,6 +46,12 @@ import type {
   UserPatch,
   VerificationToken,
   VerificationTokenKey,
+  Webhook,
+  WebhookAttempts,
+  WebhookDelivery,
+  WebhookDeliveryKey,
+  WebhookMessage,
+  WebhookPatch,
 } from "./types.js"
 
 /**
@@ -124,6 +131,7 @@ export interface Store {
   readonly caches: CacheStore
   readonly leases: LeaseStore
   readonly signingKeys: SigningKeyStore
+  readonly webhooks: WebhookStore
   readonly expired: ExpiredStore
   /**
    * Runs work that writes, and stores its answer. A later call with the same key and an equal request gets that answer,
@@ -572,6 +580,56 @@ export interface SigningKeyStore {
   remove(waiter: Waiter, numbers: readonly number[]): Promise<void>
   /** Seals the keys again that are not sealed with the first key of the store. Returns numbers of keys. */
   reseal(waiter: Waiter): Promise<{ seen: number; resealed: number; unreadable: number }>
+}
+
+/** The webhooks of the caller's tenant, and their deliveries. `null`: the tenant has no such webhook, or delivery. */
+export interface WebhookStore {
+  /**
+   * Creates a webhook, for the events that are committed after the call has begun. Throws TENANT_NOT_FOUND and INVALID_FIELD (`name`:
+   * the tenant has 20).
+   */
+  create(caller: Caller, webhook: Webhook, secret: string): Promise<Webhook>
+  /** Returns the webhooks in the byte order of their ids. See Pages. */
+  page(caller: Caller, page: PageRequest): Promise<Page<Webhook>>
+  /**
+   * Changes a webhook. One that was disabled, and is no longer, begins again with the deliveries that have failed. Disabling one that is
+   * disabled changes nothing.
+   */
+  update(caller: Caller, id: string, patch: WebhookPatch): Promise<Webhook | null>
+  /** Deletes a webhook and returns it as it was. Its deliveries exist for no call any more, and are deleted later. */
+  delete(caller: Caller, id: string): Promise<Webhook | null>
+  /** Sets the secret. The one before it stays as the previous one until a time. Throws ENCRYPTION_KEY_MISSING. */
+  rotateSecret(caller: Caller, id: string, secrets: { secret: string; previousUntil: Date }): Promise<Webhook | null>
+  /** Adds a test to the deliveries. */
+  addTest(caller: Caller, id: string): Promise<WebhookDelivery | null>
+  /** Returns a page of the deliveries of a webhook, the newest first. See Pages. */
+  deliveries(
+    caller: Caller,
+    filter: { webhookId: string; pending?: boolean | undefined },
+    page: PageRequest,
+  ): Promise<Page<WebhookDelivery>>
+  /** Makes a delivery pending, from now on and as if it had never been attempted. */
+  redeliver(caller: Caller, key: WebhookDeliveryKey): Promise<WebhookDelivery | null>
+
+  /** Returns the webhooks of all tenants that are enabled. */
+  active(waiter: Waiter): Promise<ActiveWebhook[]>
+  /** Returns the secrets that sign now, the newest first; none if there is no such webhook. Throws ENCRYPTION_KEY_MISSING. */
+  secrets(caller: Caller, id: string): Promise<string[]>
+  /**
+   * Adds deliveries, and moves the position of the webhook from `after`. Returns false, and adds none, if it is elsewhere: another process
+   * has added them.
+   */
+  add(
+    caller: Caller,
+    id: string,
+    added: { after: number; position: number; messages: readonly WebhookMessage[] },
+  ): Promise<boolean>
+  /** Returns the first 1,000 deliveries that are pending, in the order of their numbers. */
+  pending(caller: Caller, id: string): Promise<WebhookDelivery[]>
+  /** Returns whether 100,000 deliveries are pending. Then none is to be added. */
+  isFull(caller: Caller, id: string): Promise<boolean>
+  /** Records an attempt. Has no effect on a delivery that has been deleted. */
+  record(caller: Caller, key: WebhookDeliveryKey, attempts: WebhookAttempts): Promise<void>
 }
 
 /** The rows of all tenants that are no longer needed. */

@@ -454,3 +454,73 @@ export interface ApiKey {
   expires?: Date | undefined
   revoked?: Date | undefined
 }
+
+/** Why a webhook is disabled: by a call, by an answer 410, after three days of failures, or because it has missed events. */
+export const webhookDisableReasons = ["requested", "gone", "failing", "behind"] as const
+export type WebhookDisableReason = (typeof webhookDisableReasons)[number]
+
+/** An address that is told of the events of a tenant. */
+export interface Webhook {
+  /** 32 hexadecimal digits. */
+  id: string
+  name: string
+  url: string
+  /** The kinds of events that it is told of. Empty: all kinds. */
+  kinds: EventKind[]
+  /** Whether deliveries have the user as it is when they are sent. */
+  includeUser: boolean
+  created: Date
+  disabled?: Date | undefined
+  disableReason?: WebhookDisableReason | undefined
+  /** Until when deliveries are signed with the previous secret too. */
+  previousSecretUntil?: Date | undefined
+}
+
+/** Changes of a webhook: undefined leaves a field unchanged. `disabled: null` enables it. */
+export interface WebhookPatch extends Partial<Pick<Webhook, "name" | "url" | "kinds" | "includeUser">> {
+  disabled?: { at: Date; reason: WebhookDisableReason } | null | undefined
+}
+
+/** A webhook of any tenant that is enabled, as the process sees it that sends. */
+export interface ActiveWebhook extends Webhook {
+  tenant: string
+  /** The sequence of the last event that it has a delivery of, or that is not for it. */
+  position: number
+  /** Another number after each change of the webhook, and of its deliveries by a call. */
+  version: number
+}
+
+/** The key of a delivery within its tenant. */
+export interface WebhookDeliveryKey {
+  webhookId: string
+  /** One more than that of the delivery before it. */
+  number: number
+}
+
+/** What a webhook is to be told. */
+export interface WebhookMessage extends EventIds {
+  /** The kind of the event; `webhook.test` is none. */
+  kind: EventKind | "webhook.test"
+  /** The sequence of the event; undefined for a test. */
+  sequence?: number | undefined
+  /** When the event was written. */
+  created: Date
+}
+
+/** What became of the attempts to send a delivery. */
+export interface WebhookAttempts {
+  /** Whether it is still to be sent, or sent again. */
+  pending: boolean
+  attempts: number
+  lastAttempt?: Date | undefined
+  /** When it is sent next; undefined if it is not pending. */
+  nextAttempt?: Date | undefined
+  /** The status of the last answer; undefined: there was none. */
+  status?: number | undefined
+  /** Why there was none. */
+  failure?: string | undefined
+  /** How long the last attempt took, in milliseconds. */
+  durationMs?: number | undefined
+}
+
+export interface WebhookDelivery extends WebhookDeliveryKey, WebhookMessage, WebhookAttempts {}

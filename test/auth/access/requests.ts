@@ -48,6 +48,13 @@ const requests: Record<string, object> = {
   CreateTenant: { name: "intruder", apiKeyName: "intruder", scopes: ["users:read"] },
   RevokeApiKey: { id: "none" },
   ReceiveSignal: { provider: "p", token: "none" },
+  CreateWebhook: { name: "intruder", url: "https://webhooks.invalid/" },
+  UpdateWebhook: { id: "none", name: "changed", updateMask: { paths: ["name"] } },
+  DeleteWebhook: { id: "none" },
+  RotateSecret: { id: "none" },
+  SendTest: { id: "none" },
+  ListDeliveries: { webhookId: "none" },
+  Redeliver: { id: "msg_none_1" },
   Encode: { salt: "s", payload: { sub: "x" } },
 }
 
@@ -72,6 +79,8 @@ export async function contents(database: TestDatabase): Promise<string> {
     "session_policies",
     "api_keys",
     "tenants",
+    "webhooks",
+    "webhook_deliveries",
   ]
   const all = await Promise.all(tables.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)))
   return JSON.stringify(all)

@@ -48,6 +48,7 @@ export function openService(store: Store, { configuration, ...options }: Options
       clock: () => performance.now(),
     }),
     providers: { of: () => undefined },
+    egress: { dev: false, allowPrivate: [] },
     configuration: {
       reflection: "on",
       health: "on",

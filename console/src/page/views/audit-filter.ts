@@ -14,6 +14,7 @@ import {
   TokenService,
   UserService,
   VerificationTokenService,
+  WebhookService,
 } from "@authwire/proto"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
@@ -47,6 +48,7 @@ export const methodNames: readonly string[] = [
   TokenService,
   UserService,
   VerificationTokenService,
+  WebhookService,
 ].flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`))
 
 /** Returns the full name of a method, which may be given as `DeleteUser` or `UserService/DeleteUser`. */

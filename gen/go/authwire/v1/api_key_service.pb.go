@@ -31,7 +31,7 @@ type ApiKey struct {
 	// Display name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write`,
-	// `session-policy:write`, `tenants:read` and `tenants:write`.
+	// `session-policy:write`, `tenants:read`, `tenants:write`, `webhooks:read` and `webhooks:write`.
 	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// Name in a client certificate that replaces the secret, such as `DNS:app.internal`.
 	CertificateName *string `protobuf:"bytes,4,opt,name=certificate_name,json=certificateName,proto3,oneof" json:"certificate_name,omitempty"`

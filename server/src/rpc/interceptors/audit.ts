@@ -18,6 +18,8 @@ export interface Audit {
   recorderOf(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. Its caller is unknown, because it was not authenticated. */
   rejected(method: DescMethod, failure: Failure, requestId: string): void
+  /** Records what the service has done by itself. */
+  record(entry: AuditEntry, tenant: string): void
   /** Records the summaries that are still pending. */
   flush(): void
 }
@@ -172,6 +174,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
       reject({ created: new Date(now()), method: nameOf(method), code, reason, requestId }, undefined)
     },
 
+    record,
     flush,
   }
 }

@@ -26,6 +26,8 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "session_policy.updated": EventKind.SESSION_POLICY_UPDATED,
 }
 
+export const fromEventKind = (kind: domain.EventKind): EventKind => eventKinds[kind]
+
 /** Converts a list of kinds. Returns undefined, for all kinds, if the list is empty. */
 export function toEventKinds(kinds: readonly EventKind[]): ReadonlySet<domain.EventKind> | undefined {
   if (kinds.length === 0) return undefined

@@ -35,6 +35,7 @@ function expiredIn(database: Database, { eventsKeepMs, auditKeepMs }: ExpiredOpt
     expiredRows(database, walks.verificationTokensByExpiry),
     expiredRows(database, walks.idempotencyKeysByCreation, idempotencyKeysMs),
     expiredRows(database, walks.cachesByExpiry, cachesMs),
+    expiredRows(database, walks.deliveriesByExpiry, 0),
     ...(auditKeepMs > 0 ? [expiredRows(database, walks.auditEntriesByCreation, auditKeepMs)] : []),
     oldEvents(database, eventsKeepMs, eventSequences(database).step),
     deletedUsers(database),

@@ -35,6 +35,8 @@ import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
 import { pageTokens } from "./walks/page-tokens.js"
+import { webhookDeliveryRows } from "./webhooks/deliveries.js"
+import { webhookRows } from "./webhooks/webhooks.js"
 
 /** A database server to which a connection is made, and the user. */
 export interface DatabaseServer {
@@ -154,6 +156,7 @@ function storeOnOne(
   const eventOf = eventRows(database, { clock, isEnabled })
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   const revocations = sessionRevocations(database, eventOf)
+  const events = eventStore(database, { isEnabled })
   return {
     database,
     users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revocations }),
@@ -167,11 +170,15 @@ function storeOnOne(
     tenants: { ...tenantsOf(database), page: tenantPages(database, tokens) },
     apiKeys: { ...apiKeyStore(database), page: apiKeyPages(database, tokens) },
     ...idempotencyStore(database, cipher, clock),
-    events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
+    events: { ...events, ...eventCursors(encryptionKeys) },
     audit: auditStore(database, tokens),
     caches: cacheStore(database),
     leases: leaseStore(database),
     signingKeys: signingKeyStore(database, cipher),
+    webhooks: {
+      ...webhookRows(database, { cipher, tokens, clock, history: events.history }),
+      ...webhookDeliveryRows(database, { tokens, clock }),
+    },
     expired: expiredStore(database, { eventsKeepMs, auditKeepMs }),
     now: clock,
     clockOffsetMs: database.clockOffsetMs,

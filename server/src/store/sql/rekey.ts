@@ -6,14 +6,15 @@ import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
 import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import type { Cell, Statement } from "./query/statement.js"
-import type { AccountRow, UserRow } from "./schema/rows.js"
+import type { AccountRow, UserRow, WebhookRow } from "./schema/rows.js"
 import type { Table } from "./schema/table.js"
 import { signingKeyStore } from "./signing-keys.js"
 import { privateExtra } from "./users/private-extra.js"
 import { alongIndex, type Some } from "./walks/along.js"
 import type { Walk } from "./walks/walks.js"
+import { webhookSecrets } from "./webhooks/secrets.js"
 
-/** The progress of `rekey`, in numbers of rows: accounts, users with private properties, and signing keys. */
+/** The progress of `rekey`, in numbers of rows: accounts, users with private properties, webhooks, and signing keys. */
 export interface RekeyProgress {
   seen: number
   /** Rows that had a value that was sealed with another key than the first one, and were sealed again. */
@@ -52,9 +53,9 @@ interface Sealed<Row extends ObjectLiteral, Key extends keyof Row & string> {
  */
 export async function rekey(database: Database, options: RekeyOptions): Promise<RekeyProgress> {
   const { encryptionKeys, batchSize = 500, onProgress = () => {} } = options
-  const { users, accounts } = database.tables
+  const { users, accounts, webhooks } = database.tables
   const cipher = createCipher(encryptionKeys)
-  const [ofUsers, ofAccounts] = [privateExtra(cipher), sealedAccounts(cipher)]
+  const [ofUsers, ofAccounts, ofWebhooks] = [privateExtra(cipher), sealedAccounts(cipher), webhookSecrets(cipher)]
   const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
   /** The number of rows that are changed at the same time. */
   const concurrency = Math.min(4, database.concurrency)
@@ -143,6 +144,17 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     isCurrent: ofAccounts.isCurrent,
     resealed: (row) => ofAccounts.seal(ofAccounts.open(row, row.tenant), row.tenant),
     changed: sealedColumns,
+  })
+  await visitAll<WebhookRow, "tenant" | "id">(webhooks, {
+    columns: `${webhooks.columns("t")}, t.secrets`,
+    rowOf: (cells) => {
+      const row = webhooks.row(cells, cells.length - webhooks.width - 1)
+      return { ...row, secrets: webhooks.value("secrets", cells.at(-1) as Cell) as string }
+    },
+    lock: webhooks.withColumnsForUpdate(["w.secrets"]),
+    isCurrent: ofWebhooks.isCurrent,
+    resealed: (row) => ({ ...row, secrets: ofWebhooks.seal(row, ofWebhooks.open(row, row.secrets)) }),
+    changed: ["secrets"],
   })
   const ofSigning = await signingKeyStore(database, cipher).reseal({})
   progress.seen += ofSigning.seen

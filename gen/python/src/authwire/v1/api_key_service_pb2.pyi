@@ -41,7 +41,7 @@ class ApiKey(_message.Message):
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write`,
-        `session-policy:write`, `tenants:read` and `tenants:write`.
+        `session-policy:write`, `tenants:read`, `tenants:write`, `webhooks:read` and `webhooks:write`.
         """
 
     @_builtins.property

@@ -33,7 +33,7 @@ export declare type ApiKey = Message<"authwire.v1.ApiKey"> & {
 
   /**
    * The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write`,
-   * `session-policy:write`, `tenants:read` and `tenants:write`.
+   * `session-policy:write`, `tenants:read`, `tenants:write`, `webhooks:read` and `webhooks:write`.
    *
    * @generated from field: repeated string scopes = 3;
    */

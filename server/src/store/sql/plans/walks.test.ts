@@ -63,6 +63,14 @@ describe.each(plannedTargets())("walks on %s", (target) => {
         `${at}, ${half("'often'", "'rare'")}, ${text("key ")}, ${half("'user'", text("user "))}, '{"code":"OK"}'`,
       ],
       api_keys: ["id, name, scopes, created", `CONCAT(tenant, n), 'n', '["all"]', ${at}`],
+      webhooks: [
+        "id, name, url, kinds, include_user, created, secrets, position, version, deliveries",
+        `${text("w")}, 'n', 'u', '[]', false, ${at}, '', 1, 1, 1`,
+      ],
+      webhook_deliveries: [
+        "webhook_id, number, kind, created, pending, attempts, expires",
+        `'w1', n, 'user.updated', ${at}, n % 2 = 0, 0, ${expired}`,
+      ],
       events: ["kind, user_id, created, sequence", `'user.updated', 'u', ${at}, n * 2`],
     }
     await planned.tables.query(
@@ -185,6 +193,20 @@ describe.each(plannedTargets())("walks on %s", (target) => {
     ["audit.list of a user and a time", walks.auditEntriesOfSubject, audit({ subject: "user", since })],
     ["audit.list of a key", walks.auditEntriesOfKey, audit({ keyId: "key 4" })],
     ["audit.list of a method", walks.auditEntriesOfMethod, audit({ method: "often", since })],
+    ["webhooks.page", walks.webhooksOfTenant, (s, page) => s.webhooks.page(many, page)],
+    ["webhooks.active", walks.webhooksByTenant, (s) => s.webhooks.active({}), 500],
+    [
+      "webhooks.deliveries",
+      walks.deliveriesOfWebhook,
+      (s, page) => s.webhooks.deliveries(many, { webhookId: "w1" }, page),
+    ],
+    [
+      "webhooks.deliveries, pending ones",
+      walks.deliveriesByState,
+      (s, page) => s.webhooks.deliveries(many, { webhookId: "w1", pending: true }, page),
+    ],
+    ["webhooks.pending", walks.deliveriesByState, (s) => s.webhooks.pending(many, "w1"), 1_000],
+    ["the cleanup of deliveries of webhooks", walks.deliveriesByExpiry, cleanup("webhook_deliveries")],
     ["events.read", walks.eventsOfTenant, (s) => s.events.read(many, { after: 100, limit: 5 })],
     ["the cleanup of events", walks.eventsOfTenant, cleanup("events")],
   ]

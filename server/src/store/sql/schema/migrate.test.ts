@@ -20,7 +20,7 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
 const tables = [
   ...["accounts", "api_keys", "audit_entries", "authenticators", "caches", "event_head", "events"],
   ...["idempotency_keys", "leases", "session_policies", "sessions", "signing_keys", "tenants", "users"],
-  "verification_tokens",
+  ...["verification_tokens", "webhook_deliveries", "webhooks"],
 ]
 
 const pendingMigrations = async (database: Database) =>

@@ -10,6 +10,8 @@ import type {
   SessionPolicy,
   User,
   VerificationToken,
+  Webhook,
+  WebhookDelivery,
 } from "../../types.js"
 
 /** The tenant of a row. Every key of these tables begins with it. Reads do not select it. */
@@ -144,5 +146,23 @@ export interface ReportRow {
   version: number
   leaseMs: number
   confirmed: number
+  expires: Date
+}
+
+/** A row of `webhooks`. */
+export interface WebhookRow extends Webhook, Owned {
+  /** The secrets as a list in JSON, the newest first, sealed. */
+  secrets: string
+  /** See ActiveWebhook. */
+  position: number
+  /** See ActiveWebhook. */
+  version: number
+  /** The number of its last delivery; 0 if there was none. */
+  deliveries: number
+}
+
+/** A row of `webhook_deliveries`. */
+export interface WebhookDeliveryRow extends WebhookDelivery, Owned {
+  /** When the row is deleted. */
   expires: Date
 }

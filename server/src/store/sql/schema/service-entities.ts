@@ -11,11 +11,13 @@ import type {
   LeaseRow,
   ReportRow,
   SigningKeyRow,
+  WebhookDeliveryRow,
+  WebhookRow,
 } from "./rows.js"
 
 /** Declares the tables of the service itself: what it keeps of calls and processes, and the tenants with their keys. */
 export function serviceEntities(types: ColumnTypes) {
-  const { key, hash, string, longText, json, time, timeOfChange, whole } = types
+  const { key, hash, string, text, longText, json, time, timeOfChange, uint32, boolean, whole } = types
   const tenant = tenantColumn(types)
   return {
     idempotencyKeys: new EntitySchema<IdempotencyKeyRow>({
@@ -89,6 +91,55 @@ export function serviceEntities(types: ColumnTypes) {
         expires: { name: "expires", ...time() },
       },
       indices: [{ name: "caches_expires", columns: ["expires"] }],
+    }),
+
+    webhooks: new EntitySchema<WebhookRow>({
+      name: "Webhook",
+      tableName: "webhooks",
+      columns: {
+        tenant,
+        id: { name: "id", primary: true, ...key(32) },
+        name: { name: "name", ...string(255) },
+        url: { name: "url", ...text() },
+        kinds: { name: "kinds", ...json(isListOfTexts) },
+        includeUser: { name: "include_user", ...boolean() },
+        created: { name: "created", ...time() },
+        disabled: { name: "disabled", nullable: true, ...time() },
+        disableReason: { name: "disable_reason", nullable: true, ...key(16) },
+        previousSecretUntil: { name: "previous_secret_until", nullable: true, ...time() },
+        secrets: { name: "secrets", select: false, ...longText() },
+        position: { name: "position", select: false, ...whole() },
+        version: { name: "version", select: false, ...whole() },
+        deliveries: { name: "deliveries", select: false, ...whole() },
+      },
+    }),
+
+    webhookDeliveries: new EntitySchema<WebhookDeliveryRow>({
+      name: "WebhookDelivery",
+      tableName: "webhook_deliveries",
+      columns: {
+        tenant,
+        webhookId: { name: "webhook_id", primary: true, ...key(32) },
+        number: { name: "number", primary: true, ...whole() },
+        kind: { name: "kind", ...key(32) },
+        sequence: { name: "sequence", nullable: true, ...whole() },
+        userId: { name: "user_id", nullable: true, ...key(255) },
+        sessionId: { name: "session_id", nullable: true, ...key(32) },
+        provider: { name: "provider", nullable: true, ...key(255) },
+        created: { name: "created", ...time() },
+        pending: { name: "pending", ...boolean() },
+        attempts: { name: "attempts", ...uint32() },
+        lastAttempt: { name: "last_attempt", nullable: true, ...time() },
+        nextAttempt: { name: "next_attempt", nullable: true, ...time() },
+        status: { name: "status", nullable: true, ...uint32() },
+        failure: { name: "failure", nullable: true, ...string(255) },
+        durationMs: { name: "duration_ms", nullable: true, ...uint32() },
+        expires: { name: "expires", select: false, ...time() },
+      },
+      indices: [
+        { name: "webhook_deliveries_pending", columns: ["tenant", "webhookId", "pending", "number"] },
+        { name: "webhook_deliveries_expires", columns: ["expires"] },
+      ],
     }),
 
     tenants: new EntitySchema<Tenant>({

@@ -20,6 +20,8 @@ import {
   type SigningKeyRow,
   type UserRow,
   type VerificationTokenRow,
+  type WebhookDeliveryRow,
+  type WebhookRow,
 } from "./rows.js"
 import { type TableOptions, tableOf } from "./table.js"
 
@@ -50,6 +52,8 @@ export function tables(
     auditEntries: table<AuditRow, "id">(entities.auditEntries),
     eventHead: table<EventHeadRow, "tenant">(entities.eventHead),
     caches: table<ReportRow, "tenant" | "process">(entities.caches),
+    webhooks: table<WebhookRow, "tenant" | "id">(entities.webhooks),
+    webhookDeliveries: table<WebhookDeliveryRow, "tenant" | "webhookId" | "number">(entities.webhookDeliveries),
     tenants: table<Tenant, "name">(entities.tenants),
     apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
     signingKeys: table<SigningKeyRow, "number">(entities.signingKeys),

@@ -88,6 +88,11 @@ export function shardedStore(
         await Promise.all(added)
       },
     },
+    webhooks: {
+      ...routed("webhooks"),
+      active: async (waiter) =>
+        (await Promise.all(shards.all().map((one) => storeOf(one).webhooks.active(waiter)))).flat(),
+    },
     once: async (caller, ...rest) => (await home(caller.tenant)).once(caller, ...rest),
     // A shard that does not answer takes its own tenants with it only.
     async ping(waiter) {

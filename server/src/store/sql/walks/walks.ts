@@ -65,6 +65,17 @@ export const walks = {
   idempotencyKeysByCreation: walk("idempotencyKeys", "idempotency_keys_created", [], ["created"]),
   cachesByExpiry: walk("caches", "caches_expires", [], ["expires"]),
 
+  webhooksOfTenant: walk("webhooks", "PRIMARY", ["tenant"], ["id"]),
+  webhooksByTenant: walk("webhooks", "PRIMARY", [], ["tenant", "id"]),
+  deliveriesOfWebhook: walk("webhookDeliveries", "PRIMARY", ["tenant", "webhookId"], ["number"]),
+  deliveriesByState: walk(
+    "webhookDeliveries",
+    "webhook_deliveries_pending",
+    ["tenant", "webhookId", "pending"],
+    ["number"],
+  ),
+  deliveriesByExpiry: walk("webhookDeliveries", "webhook_deliveries_expires", [], ["expires"]),
+
   tenantsByName: walk("tenants", "PRIMARY", [], ["name"]),
   apiKeysOfTenant: walk("apiKeys", "api_keys_list", ["tenant"], ["id"]),
   apiKeysById: walk("apiKeys", "PRIMARY", [], ["id"]),

@@ -141,6 +141,53 @@ function tablesOf(types: ColumnTypes) {
 
     signing_keys: { columns: { number: whole, private_key: longText, used_from: time }, key: ["number"] },
 
+    webhooks: {
+      columns: {
+        tenant: key(63),
+        id: key(32),
+        name: string(255),
+        url: text,
+        kinds: longText,
+        include_user: boolean,
+        created: time,
+        secrets: longText,
+        position: whole,
+        version: whole,
+        deliveries: whole,
+      },
+      nullable: { disabled: time, disable_reason: key(16), previous_secret_until: time },
+      key: ["tenant", "id"],
+    },
+
+    webhook_deliveries: {
+      columns: {
+        tenant: key(63),
+        webhook_id: key(32),
+        number: whole,
+        kind: key(32),
+        created: time,
+        pending: boolean,
+        attempts: uint32,
+        expires: time,
+      },
+      nullable: {
+        sequence: whole,
+        user_id: key(255),
+        session_id: key(32),
+        provider: key(255),
+        last_attempt: time,
+        next_attempt: time,
+        status: uint32,
+        failure: string(255),
+        duration_ms: uint32,
+      },
+      key: ["tenant", "webhook_id", "number"],
+      indexes: {
+        webhook_deliveries_pending: ["tenant", "webhook_id", "pending", "number"],
+        webhook_deliveries_expires: ["expires"],
+      },
+    },
+
     leases: { columns: { name: key(63), holder: key(63), until: time }, key: ["name"] },
 
     events: {
