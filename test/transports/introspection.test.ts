@@ -151,7 +151,7 @@ describe("health and reflection", () => {
         const describe = async (symbol: string) =>
           (await promisify(execFile)("grpcurl", ["-plaintext", new URL(url).host, "describe", symbol])).stdout
         const service = await describe("authwire.v1.SessionService")
-        expect(service.match(/^ {2}rpc /gm)).toHaveLength(12)
+        expect(service.match(/^ {2}rpc /gm)).toHaveLength(13)
         expect(service).toContain("// Returns a session and its user, read together in one statement.")
         expect(service).toContain("SESSION_NOT_FOUND (NOT_FOUND)")
         expect(service).toContain("option idempotency_level = IDEMPOTENT;")

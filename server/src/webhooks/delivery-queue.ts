@@ -123,6 +123,11 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
       due = pausedUntil
       return
     }
+    if (isStale) {
+      // The next poll reads what has changed.
+      due = now
+      return
+    }
     due = start(now)
     if (sending.size > 0) return
     const firsts = [...waiting.values()].flatMap(([first]) => first?.created.getTime() ?? [])

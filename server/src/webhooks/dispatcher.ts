@@ -52,7 +52,7 @@ const renewMs = 5_000
  */
 const sendingMs = leaseMs - 16_000
 /** The pause between two reads of the webhooks, and between two polls of their events. */
-const listMs = 2_000
+const listMs = 1_000
 const pollMs = 250
 /** For how many tenants deliveries are made at the same time, so that calls have most of the connections. */
 const tenantsAtOnce = 4
