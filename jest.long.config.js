@@ -8,6 +8,8 @@ process.env.AUTHWIRE_TEST_HISTORIES ??= "10000"
 const ofVitess = [
   ["vitess\\.long\\.test", process.env.AUTHWIRE_TEST_VITESS_URL],
   ["shards\\.long\\.test", process.env.AUTHWIRE_TEST_VITESS_SHARDS_URL],
+  // HOST:PORT of the keyspace's vtctld. It has the shards -80 and 80-, and -40 and 40-80, which do not serve.
+  ["moves\\.long\\.test", process.env.AUTHWIRE_TEST_VITESS_VTCTLD],
 ]
 const withPlans = ofVitess.some(([, url]) => url)
 const leftOut = ofVitess.filter(([, url]) => !url).map(([name]) => name)

@@ -16,7 +16,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "fuzz/fuzz.long.test.ts": ["fuzz/**", "proto/**", "server/src/transport/connect/**"],
   "server/src/store/sql/cluster/*.long.test.ts": ["server/src/store/sql/cluster/**"],
   "server/src/store/sql/restart.long.test.ts": ["server/src/store/sql/engine/**"],
-  "server/src/store/sql/shards/shards.long.test.ts": ["server/src/store/sql/shards/**"],
+  "server/src/store/sql/shards/*.long.test.ts": ["server/src/store/sql/shards/**"],
   "server/src/store/sql/vitess.long.test.ts": ["server/src/store/sql/engine/mysql/**"],
   "test/administration/tenants-delete.long.test.ts": [
     "server/src/store/sql/{tenants,schema/present-tenants}.ts",

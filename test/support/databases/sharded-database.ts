@@ -16,10 +16,19 @@ export interface ShardedDatabase extends StoreDatabase {
 }
 
 /** The tables, each after those that refer to it. */
-const tables = [
+export const shardTables = [
   ...["accounts", "sessions", "authenticators", "users", "verification_tokens", "idempotency_keys", "session_policies"],
   ...["events", "event_head", "audit_entries", "caches", "leases", "signing_keys", "api_keys", "tenants"],
 ]
+
+/** Deletes all rows of a shard. */
+export async function emptyTables(sqlIn: ShardedDatabase["sqlIn"], shard: string): Promise<void> {
+  for (const table of shardTables) {
+    // A vttablet changes at most 10,000 rows with a statement.
+    while ((await sqlIn(shard, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0)
+      await sqlIn(shard, `DELETE FROM ${table} LIMIT 10000`)
+  }
+}
 
 /** Opens the keyspace of this run, and empties its tables. */
 export async function openShardedDatabase(url: string): Promise<ShardedDatabase> {
@@ -54,11 +63,7 @@ export async function openShardedDatabase(url: string): Promise<ShardedDatabase>
   const [first] = [await openStore()]
   await applyMigrations(first.database)
   for (const name of [...shards, `${keyspace}_global`]) {
-    for (const table of tables) {
-      // A vttablet changes at most 10,000 rows with a statement.
-      while ((await sqlIn(name, `SELECT 1 FROM ${table} LIMIT 1`)).length > 0)
-        await sqlIn(name, `DELETE FROM ${table} LIMIT 10000`)
-    }
+    await emptyTables(sqlIn, name)
     await sqlIn(name, "INSERT INTO tenants (name, created) VALUES ('default', CURRENT_TIMESTAMP(3))")
   }
   return {
