@@ -47,6 +47,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/gateways/identity-languages.long.test.ts": ["server/src/identity/**", "examples/identity/**"],
   "test/gateways/proxies.long.test.ts": ["server/src/gateway/**", "server/src/transport/connect/authorize.ts"],
+  "test/gateways/signing-keys.long.test.ts": ["server/src/identity/**", "server/src/store/sql/signing-keys.ts"],
   "test/import/*.long.test.ts": ["server/src/import/**", "server/src/store/sql/bulk/**"],
   "test/next-auth-4/*.long.test.ts": [
     "test/next-auth-4/**",
