@@ -8,6 +8,7 @@ import { type ServerProcess, startServer } from "@authwire/test-support/processe
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
+import { startReceiver } from "../webhooks/receiver.js"
 
 interface Sample {
   readonly name: string
@@ -87,6 +88,58 @@ describe("one process", () => {
     expect(sum(samples, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
     const startedMs = sum(samples, "process_start_time_seconds") * 1000
     expect(Math.abs(Date.now() - startedMs)).toBeLessThan(600_000)
+  })
+
+  test("counts and times deliveries to webhooks by outcome, and says how long the oldest event waits", async () => {
+    const { webhooks, users } = authwire.client
+    const receiver = await startReceiver()
+    const { webhook } = await webhooks.createWebhook({ name: "billing", url: receiver.url })
+    const id = webhook?.id as string
+    const of = (samples: readonly Sample[]) => ({
+      ...Object.fromEntries(
+        ["accepted", "refused", "failed"].map((outcome) => [
+          outcome,
+          sum(samples, "authwire_webhook_delivery_seconds_count", { outcome }),
+        ]),
+      ),
+      ...Object.fromEntries(
+        ["gone", "failing", "behind"].map((reason) => [
+          reason,
+          sum(samples, "authwire_webhooks_disabled_total", { reason }),
+        ]),
+      ),
+    })
+    const metrics = async () => of(await samplesOf(authwire.server))
+    const oldest = async () => sum(await samplesOf(authwire.server), "authwire_webhook_oldest_event_seconds")
+    const none = { accepted: 0, refused: 0, failed: 0, gone: 0, failing: 0, behind: 0 }
+    expect(await metrics()).toEqual(none)
+    const send = () => webhooks.sendTest({ id })
+    await send()
+    await until(async () => (await metrics()).accepted === 1)
+    expect(await oldest()).toBe(0)
+    receiver.answer = () => ({ status: 500 })
+    await users.createUser({})
+    await until(async () => (await metrics()).refused === 1)
+    await until(async () => (await oldest()) > 0)
+    expect(await oldest()).toBeLessThan(60)
+    // The receiver is away: there is no answer.
+    receiver.close()
+    await users.createUser({})
+    await until(async () => Number((await metrics()).failed) >= 1)
+    const gone = await startReceiver()
+    gone.answer = () => ({ status: 410 })
+    await webhooks.updateWebhook({ id, url: gone.url, updateMask: { paths: ["url"] } })
+    await users.createUser({})
+    await until(async () => (await metrics()).gone === 1)
+    // What is disabled does not wait.
+    await until(async () => (await oldest()) === 0)
+    const samples = await samplesOf(authwire.server)
+    expect(of(samples)).toMatchObject({ accepted: 1, gone: 1, failing: 0, behind: 0 })
+    const seconds = sum(samples, "authwire_webhook_delivery_seconds_sum", { outcome: "accepted" })
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThan(15)
+    gone.close()
+    await webhooks.deleteWebhook({ id })
   })
 
   test("serves nothing else", async () => {

@@ -158,7 +158,11 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       intervalMs > 0 ? startCleaner({ store, log, observer: metrics?.cleanup, intervalMs, keepMs }) : undefined
     stops.push(() => cleaner?.stop(graceMs))
     const dispatcher = store.events.isEnabled
-      ? startDispatcher({ store, sender: new WebhookSender(egress), log, observer: undefined, audit: audit?.record })
+      ? startDispatcher({
+          ...{ store, sender: new WebhookSender(egress), log },
+          observer: metrics?.webhooks,
+          audit: audit?.record,
+        })
       : undefined
     stops.push(() => dispatcher?.stop(graceMs))
 

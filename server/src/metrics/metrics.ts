@@ -6,8 +6,10 @@ import { statusName } from "../errors/status.js"
 import type { FeedObserver } from "../events/feed.js"
 import type { LimitLoad } from "../overload/concurrency-limit.js"
 import type { CallEnded } from "../rpc/interceptor.js"
+import type { WebhookObserver } from "../webhooks/dispatcher.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
 import { loadGauges, type SetLoad } from "./loads.js"
+import { webhookMetrics } from "./webhooks.js"
 
 /** Counts the exported spans. */
 export interface SpanMetrics {
@@ -28,6 +30,7 @@ export interface Metrics {
   /** Observes the deletion of expired rows. */
   readonly cleanup: CleanupObserver
   readonly events: FeedObserver
+  readonly webhooks: WebhookObserver
   readonly store: DatabaseMetrics
   readonly spans: SpanMetrics
   /** Adds a concurrency limit. The label `limit` names the resource that its calls use. */
@@ -149,6 +152,7 @@ export function createMetrics(): Metrics {
     clockOffset: (ms) => clockOffset.set(ms / 1000),
     cleanup: cleanupMetrics(registry),
     events: eventMetrics(registry),
+    webhooks: webhookMetrics(registers),
     store: databaseMetrics(registers),
     spans: { exported: (count, isTaken) => spans.inc({ outcome: isTaken ? "ok" : "failed" }, count) },
     limit,
