@@ -63,10 +63,18 @@ test("S-22: other callbacks run between the items of a page, whose encoding is t
     if (!isOver) setImmediate(count)
   }
   setImmediate(count)
+  // The call waits for the turn of the first item.
+  await turn()
   const encoded = await encodeInTurns(page)
   isOver = true
   expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
   expect(fromBinary(ListUsersResponseSchema, encoded)).toEqual(page)
+})
+
+test("S-22: a page of small items waits for no turn, in which there may be large items of others", async () => {
+  const { encodeInTurns } = codecOf(UserService.method.listUsers, () => new Promise(() => {}))
+  const small = create(ListUsersResponseSchema, { users: Array.from({ length: 100 }, (_, n) => ({ id: `${n}` })) })
+  expect(fromBinary(ListUsersResponseSchema, await encodeInTurns(small))).toEqual(small)
 })
 
 const unlimited: ConcurrencyLimit = {

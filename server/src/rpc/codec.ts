@@ -1,5 +1,6 @@
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
+import { turnByBytes } from "../util/turn-limit.js"
 import { withEncodedStructs } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
 import { hasTooManyParts } from "./wire-parts.js"
@@ -34,9 +35,10 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
   async function inParts(answer: Message): Promise<Uint8Array> {
     const parts = [encode({ ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
+    const turnFor = turnByBytes(turn)
     for (const list of lists)
       for (const item of itemsIn(answer, list)) {
-        await turn()
+        await turnFor(parts.at(-1)?.length ?? 0)
         parts.push(encode(create(output, { [list]: [item] })))
       }
     return Buffer.concat(parts)

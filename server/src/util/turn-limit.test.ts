@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, test } from "@jest/globals"
-import { turnLimit } from "./turn-limit.js"
+import { turnByBytes, turnLimit } from "./turn-limit.js"
 
 /** Does work that takes as long as given, one piece after the other, and records the turn of the event loop in which each runs. */
 async function turnsOf(ms: number, durations: readonly number[]): Promise<number[]> {
@@ -83,4 +83,16 @@ test("pieces that come at once begin one after the other: the time of each count
   const turns = await Promise.all([1, 2, 3, 4].map(piece))
   clearImmediate(next)
   expect(turns).toEqual([0, 0, 1, 1])
+})
+
+test("small items wait for no turn, a large one waits for its own, and many for one together", async () => {
+  let turns = 0
+  const turnFor = turnByBytes(async () => void turns++)
+  const after = async (bytes: number) => {
+    await turnFor(bytes)
+    return turns
+  }
+  const counts: number[] = []
+  for (const bytes of [100, 8_000, 8_000, 8_000, 300, 16_384, 4_000_000, 100]) counts.push(await after(bytes))
+  expect(counts).toEqual([0, 0, 0, 1, 1, 2, 3, 3])
 })

@@ -28,3 +28,21 @@ export function turnLimit(ms: number, now: () => number = () => performance.now(
     return last
   }
 }
+
+/** The bytes that are worth a turn: to read or write them takes much less than its time. */
+const bytesOfTurn = 16 * 1024
+
+/**
+ * Divides work on many items into pieces. The returned function is called before each item, with its size in bytes, and waits for a turn
+ * before the item that completes a piece. So a page of small items waits for none: each of them would have to wait behind a large
+ * item of somebody else.
+ */
+export function turnByBytes(turn: () => Promise<void>): (bytes: number) => Promise<void> | undefined {
+  let piece = 0
+  return (bytes) => {
+    piece += bytes
+    if (piece < bytesOfTurn) return undefined
+    piece = 0
+    return turn()
+  }
+}

@@ -18,9 +18,12 @@ interface RateLimitOptions {
 const maxKeys = 10_000
 
 /**
- * Limits how often a key calls a method, or those that answer the same question together. RATE_LIMITED says when the next call is allowed. A key that was idle may make
- * the calls of one second at once. Callers without a key are not limited, nor are health and reflection. Each process
- * counts only its own calls.
+ * Limits how often a key calls a method, or those that answer the same question together. RATE_LIMITED says when the next
+ * call is allowed. A key that was idle may make the calls of one second at once. Callers without a key are not limited, nor
+ * are health and reflection. Each process counts only its own calls.
+ *
+ * CreateUser and UpdateUser also tell that an address is taken. They have limits of their own nevertheless: each other guess
+ * leaves a user or a change, with an event and a line of the audit, and sign-ups and updates would share the limit of sign-ins.
  */
 export function rateLimit({ perSecond, overrides, now }: RateLimitOptions): Interceptor {
   /** By the name of the method whose limit it is. */

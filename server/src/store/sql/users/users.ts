@@ -1,4 +1,5 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { turnByBytes } from "../../../util/turn-limit.js"
 import { checkEtag, userEtag } from "../../etag.js"
 import type { Caller, UserStore } from "../../store.js"
 import type { ListedUser, User, UserPatch } from "../../types.js"
@@ -125,18 +126,22 @@ export function userStore(
 
     async getMany(caller, ids) {
       const found: (ListedUser | null)[] = []
+      const turnFor = turnByBytes(database.turn)
       let bytes = 0
       while (found.length < ids.length) {
         const most = large.has(caller.tenant) ? largeRowsPerStatement : rowsPerStatement
         const some = ids.slice(found.length, found.length + most).map((id) => [users.cell("id", id)])
+        const sizes = (await Promise.all(some.map((key) => sizeById(caller, key)))).map((size) =>
+          Number(size?.[0] ?? 0),
+        )
         const fitting: Cell[][] = []
-        for (const size of await Promise.all(some.map((key) => sizeById(caller, key)))) {
-          bytes += Number(size?.[0] ?? 0)
+        for (const size of sizes) {
+          bytes += size
           if (found.length + fitting.length > 0 && bytes > maxPageBytes) break
           fitting.push(some[fitting.length] as Cell[])
         }
-        for (const cells of await Promise.all(fitting.map((key) => listedById(caller, key)))) {
-          await database.turn()
+        for (const [index, cells] of (await Promise.all(fitting.map((key) => listedById(caller, key)))).entries()) {
+          await turnFor(sizes[index] ?? 0)
           found.push(cells === undefined ? null : reader.listed(cells))
         }
         const isFull = fitting.length < some.length

@@ -1,3 +1,4 @@
+import { turnByBytes } from "../../../util/turn-limit.js"
 import type { Page, PageRequest } from "../../types.js"
 import type { Database, Reads } from "../database.js"
 import type { Cell, Statement } from "../query/statement.js"
@@ -105,6 +106,7 @@ export function listAlong<Name extends TableName, More = unknown>(
     const tenant = name[1] ?? ""
     const most = Math.min(page.size, maxPageItems)
     const items: Item[] = []
+    const turnFor = turnByBytes(database.turn)
     let [entries, bytes] = [0, 0]
     let after = page.token === undefined ? call.first : rowOf<Row>(place, tokens.open<TokenPosition>(name, page.token))
     const more = () => ({ items, nextToken: tokens.seal(name, jsonOf(place.map((column) => after[column]))) })
@@ -126,10 +128,10 @@ export function listAlong<Name extends TableName, More = unknown>(
           to = positionIn(size)
         }
         const rows = to === undefined ? [] : await sql.read(followingUntil, { ...values, after, to })
-        for (const row of rows) {
+        for (const [index, row] of rows.entries()) {
           // Rows may have been inserted meanwhile.
           if (items.length === most) return more()
-          await database.turn()
+          await turnFor(Number(sizes[index]?.[0] ?? 0))
           const item = read.readable([row], itemOf)[0]
           if (item !== undefined) items.push(item)
           after = positionIn(row)

@@ -29,6 +29,8 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
   let store: Store
   /** The bytes that the store has read, and the most rows that one statement found. */
   let [read, most] = [0, 0]
+  /** How often work on rows has waited for a turn of the event loop. */
+  let turns = 0
 
   beforeAll(async () => {
     tables = await createStoreDatabase(target, { tenants: ["large"] })
@@ -44,6 +46,7 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
     store = sqlStore(
       {
         ...database,
+        turn: async () => void turns++,
         reads: (...of) => counting(database.reads(...of)),
         olderReads: (...of) => counting(database.olderReads(...of)),
       },
@@ -109,5 +112,17 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
     most = 0
     await list({ size: 100 })
     expect(most).toBeLessThanOrEqual(largeRowsPerStatement)
+  })
+
+  test("S-22: each large row waits for a turn of the event loop, and a page of small rows for none, behind large ones", async () => {
+    turns = 0
+    const pages = await allPages(100, (page) => store.users.list(caller, {}, page))
+    expect(turns).toBe(pages.flat().length)
+    const other = { tenant: "default" }
+    for (const id of ids) await store.users.create(other, newUser({ id }))
+    turns = 0
+    expect((await store.users.list(other, {}, { size: 100 })).items).toHaveLength(ids.length)
+    expect(await store.users.getMany(other, ids)).toHaveLength(ids.length)
+    expect(turns).toBe(0)
   })
 })
