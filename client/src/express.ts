@@ -4,6 +4,7 @@ import { forwardSignal, type SignalClient, signalBody } from "./signals/forward.
 export {
   type FederatedSignOutOptions,
   federatedSignOut,
+  type JwtSignIn,
   type SignOutClient,
 } from "./signals/federated-sign-out.js"
 export type { SignalClient } from "./signals/forward.js"

@@ -13,6 +13,7 @@ export { type UnansweredRequest, unavailableResponse } from "./sessions/unavaila
 export {
   type FederatedSignOutOptions,
   federatedSignOut,
+  type JwtSignIn,
   type SignOutClient,
 } from "./signals/federated-sign-out.js"
 export type { SignalClient } from "./signals/forward.js"

@@ -172,6 +172,26 @@ describe("what the address has, and when there is none", () => {
     expect(discoveries() - before).toBe(1)
   })
 
+  test("the sign-in of a JWT session has the same address, and the sessions of the user go on", async () => {
+    issuer.metadata = { end_session_endpoint: `${issuer.issuer}/end` }
+    const [idToken, client] = [await issuer.sign({ sub: "s", sid: "one" }), world.client]
+    const sessionToken = await begin({ provider: "silent", sid: "one", idTokens: [idToken] })
+    const { session: { userId = "" } = {} } = await client.sessions.getSessionAndUser({ sessionToken })
+    for (const [providerSessionId, hint] of [
+      ["one", idToken],
+      ["two", null],
+      [undefined, null],
+    ] as const) {
+      const address = await forNextjs({ userId, provider: "silent", providerSessionId }, { client })
+      expect(new URL(address ?? "").searchParams.get("id_token_hint")).toBe(hint)
+    }
+    expect(await forNextjs({ userId, provider: "elsewhere" }, { client })).toBeUndefined()
+    expect(await exists(sessionToken)).toBe(true)
+    const signIn = { userId, provider: "silent" }
+    for (const request of [{}, { sessionToken, signIn }, { signIn: { userId } }])
+      await expect(client.sessions.getLogoutUrl(request)).rejects.toMatchObject({ reason: "INVALID_FIELD" })
+  })
+
   test("a redirect that is no web address is refused, and the user is signed out", async () => {
     for (const postLogoutRedirectUri of ["javascript:alert(1)", "/home", "", "https://", "app:/home"]) {
       const sessionToken = await begin()

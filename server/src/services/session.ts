@@ -57,10 +57,11 @@ export function sessionService(deps: {
     async getSession(request, caller) {
       return { session: fromSession(found(await sessions.get(caller, request.id), "SESSION_NOT_FOUND")) }
     },
-    async getLogoutUrl({ sessionToken, postLogoutRedirectUri: redirectUri }, caller, call) {
+    async getLogoutUrl({ sessionToken, signIn, postLogoutRedirectUri }, caller, call) {
       requireScope(call.identity, "accounts:read")
       // A provider that is slow must not keep other calls waiting.
-      return { url: await logoutUrls.of(caller, { sessionToken, redirectUri }, () => call.leaveLimit()) }
+      const waits = () => call.leaveLimit()
+      return { url: await logoutUrls.of(caller, signIn ?? { sessionToken }, postLogoutRedirectUri, waits) }
     },
     async revokeSession(request, caller) {
       const session = await sessions.revoke(caller, request.id, request.userId)

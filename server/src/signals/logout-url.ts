@@ -9,6 +9,11 @@ const maxAccounts = 100
 /** The longest ID token that is put into an address, in characters. Servers reject requests whose first line is long. */
 const longestHint = 6_000
 
+/** A stored session, by its token, or what the application knows of the sign-in of another one. */
+export type EndingSession =
+  | { readonly sessionToken: string }
+  | { readonly userId: string; readonly provider: string; readonly providerSessionId?: string | undefined }
+
 /** Returns the addresses at which providers end their sessions. */
 export interface LogoutUrls {
   /**
@@ -19,7 +24,8 @@ export interface LogoutUrls {
    */
   of(
     caller: Caller,
-    request: { sessionToken: string; redirectUri: string | undefined },
+    session: EndingSession,
+    redirectUri: string | undefined,
     waits: () => void,
   ): Promise<string | undefined>
 }
@@ -42,12 +48,17 @@ export function logoutUrls(options: {
     return found.length === 1 ? found[0]?.id_token : undefined
   }
 
+  async function stored(caller: Caller, sessionToken: string) {
+    const found = await sessions.getWithUser(caller, sessionToken)
+    const session = found && (await sessions.get(caller, found.session.id ?? ""))
+    if (session === null) throw new Failure("SESSION_NOT_FOUND")
+    return session
+  }
+
   return {
-    async of(caller, { sessionToken, redirectUri }, waits) {
-      const found = await sessions.getWithUser(caller, sessionToken)
-      const session = found && (await sessions.get(caller, found.session.id ?? ""))
-      if (session === null) throw new Failure("SESSION_NOT_FOUND")
-      const { userId, provider: name = "", providerSessionId } = session
+    async of(caller, session, redirectUri, waits) {
+      const signIn = "sessionToken" in session ? await stored(caller, session.sessionToken) : session
+      const { userId, provider: name = "", providerSessionId } = signIn
       const provider = providers.of(caller.tenant, name)
       if (provider?.issuer === undefined) return undefined
       const { issuer, clientId, timeoutMs } = provider

@@ -1090,13 +1090,15 @@ func (x *GetSessionResponse) GetSession() *Session {
 // Request of SessionService.GetLogoutUrl.
 type GetLogoutUrlRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Token of the session.
+	// Token of the session. Empty only with `sign_in`.
 	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	// Where the provider sends the browser afterwards: an address of the application, `https:` or `http:`, that is registered at
 	// the provider. Absent: the provider decides.
 	PostLogoutRedirectUri *string `protobuf:"bytes,2,opt,name=post_logout_redirect_uri,json=postLogoutRedirectUri,proto3,oneof" json:"post_logout_redirect_uri,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// The sign-in of a session that is not stored, such as a JWT.
+	SignIn        *SignIn `protobuf:"bytes,3,opt,name=sign_in,json=signIn,proto3" json:"sign_in,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetLogoutUrlRequest) Reset() {
@@ -1143,6 +1145,77 @@ func (x *GetLogoutUrlRequest) GetPostLogoutRedirectUri() string {
 	return ""
 }
 
+func (x *GetLogoutUrlRequest) GetSignIn() *SignIn {
+	if x != nil {
+		return x.SignIn
+	}
+	return nil
+}
+
+// The sign-in of a user with a provider, as the application knows it.
+type SignIn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// See Session.provider.
+	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	// See Session.provider_session_id.
+	ProviderSessionId *string `protobuf:"bytes,3,opt,name=provider_session_id,json=providerSessionId,proto3,oneof" json:"provider_session_id,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *SignIn) Reset() {
+	*x = SignIn{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignIn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignIn) ProtoMessage() {}
+
+func (x *SignIn) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignIn.ProtoReflect.Descriptor instead.
+func (*SignIn) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SignIn) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *SignIn) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *SignIn) GetProviderSessionId() string {
+	if x != nil && x.ProviderSessionId != nil {
+		return *x.ProviderSessionId
+	}
+	return ""
+}
+
 // Response of SessionService.GetLogoutUrl.
 type GetLogoutUrlResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1155,7 +1228,7 @@ type GetLogoutUrlResponse struct {
 
 func (x *GetLogoutUrlResponse) Reset() {
 	*x = GetLogoutUrlResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1240,7 @@ func (x *GetLogoutUrlResponse) String() string {
 func (*GetLogoutUrlResponse) ProtoMessage() {}
 
 func (x *GetLogoutUrlResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1253,7 @@ func (x *GetLogoutUrlResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLogoutUrlResponse.ProtoReflect.Descriptor instead.
 func (*GetLogoutUrlResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetLogoutUrlResponse) GetUrl() string {
@@ -1210,7 +1283,7 @@ type RevokeSessionRequest struct {
 
 func (x *RevokeSessionRequest) Reset() {
 	*x = RevokeSessionRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1295,7 @@ func (x *RevokeSessionRequest) String() string {
 func (*RevokeSessionRequest) ProtoMessage() {}
 
 func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1308,7 @@ func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionRequest.ProtoReflect.Descriptor instead.
 func (*RevokeSessionRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RevokeSessionRequest) GetId() string {
@@ -1270,7 +1343,7 @@ type RevokeSessionResponse struct {
 
 func (x *RevokeSessionResponse) Reset() {
 	*x = RevokeSessionResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1355,7 @@ func (x *RevokeSessionResponse) String() string {
 func (*RevokeSessionResponse) ProtoMessage() {}
 
 func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1368,7 @@ func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionResponse.ProtoReflect.Descriptor instead.
 func (*RevokeSessionResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RevokeSessionResponse) GetSession() *Session {
@@ -1325,7 +1398,7 @@ type RevokeUserSessionsRequest struct {
 
 func (x *RevokeUserSessionsRequest) Reset() {
 	*x = RevokeUserSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1410,7 @@ func (x *RevokeUserSessionsRequest) String() string {
 func (*RevokeUserSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1423,7 @@ func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeUserSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RevokeUserSessionsRequest) GetUserId() string {
@@ -1392,7 +1465,7 @@ type RevokeUserSessionsResponse struct {
 
 func (x *RevokeUserSessionsResponse) Reset() {
 	*x = RevokeUserSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1477,7 @@ func (x *RevokeUserSessionsResponse) String() string {
 func (*RevokeUserSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1490,7 @@ func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeUserSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RevokeUserSessionsResponse) GetRevoked() int64 {
@@ -1443,7 +1516,7 @@ type RevokeSessionsRequest struct {
 
 func (x *RevokeSessionsRequest) Reset() {
 	*x = RevokeSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1528,7 @@ func (x *RevokeSessionsRequest) String() string {
 func (*RevokeSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1541,7 @@ func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{23}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RevokeSessionsRequest) GetUserIds() []string {
@@ -1501,7 +1574,7 @@ type RevokeSessionsResponse struct {
 
 func (x *RevokeSessionsResponse) Reset() {
 	*x = RevokeSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1586,7 @@ func (x *RevokeSessionsResponse) String() string {
 func (*RevokeSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1599,7 @@ func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{24}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RevokeSessionsResponse) GetProcessed() int32 {
@@ -1567,7 +1640,7 @@ type RevokeAllSessionsRequest struct {
 
 func (x *RevokeAllSessionsRequest) Reset() {
 	*x = RevokeAllSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[25]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1652,7 @@ func (x *RevokeAllSessionsRequest) String() string {
 func (*RevokeAllSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[25]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1665,7 @@ func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAllSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeAllSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{25}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RevokeAllSessionsRequest) GetCreatedBefore() *timestamppb.Timestamp {
@@ -1628,7 +1701,7 @@ type RevokeAllSessionsResponse struct {
 
 func (x *RevokeAllSessionsResponse) Reset() {
 	*x = RevokeAllSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[26]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1713,7 @@ func (x *RevokeAllSessionsResponse) String() string {
 func (*RevokeAllSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[26]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1726,7 @@ func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAllSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeAllSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{26}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RevokeAllSessionsResponse) GetCreatedBefore() *timestamppb.Timestamp {
@@ -1762,11 +1835,18 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
 	"\x12GetSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\xc1\x01\n" +
-	"\x13GetLogoutUrlRequest\x120\n" +
-	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12[\n" +
-	"\x18post_logout_redirect_uri\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18(\x80\x102\x10^https?://[^/?#]\x88\x01\x01H\x00R\x15postLogoutRedirectUri\x88\x01\x01B\x1b\n" +
-	"\x19_post_logout_redirect_uri\"5\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\x9c\x03\n" +
+	"\x13GetLogoutUrlRequest\x12.\n" +
+	"\rsession_token\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\fsessionToken\x12[\n" +
+	"\x18post_logout_redirect_uri\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18(\x80\x102\x10^https?://[^/?#]\x88\x01\x01H\x00R\x15postLogoutRedirectUri\x88\x01\x01\x12,\n" +
+	"\asign_in\x18\x03 \x01(\v2\x13.authwire.v1.SignInR\x06signIn:\xac\x01\xbaH\xa8\x01\x1a\xa5\x01\n" +
+	"%session_token.required_unless_sign_in\x12Ksession_token is required, unless sign_in is set, and then it must be empty\x1a/has(this.sign_in) == (this.session_token == '')B\x1b\n" +
+	"\x19_post_logout_redirect_uri\"\xb8\x01\n" +
+	"\x06SignIn\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12*\n" +
+	"\bprovider\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\bprovider\x12A\n" +
+	"\x13provider_session_id\x18\x03 \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x00R\x11providerSessionId\x88\x01\x01B\x16\n" +
+	"\x14_provider_session_id\"5\n" +
 	"\x14GetLogoutUrlResponse\x12\x15\n" +
 	"\x03url\x18\x01 \x01(\tH\x00R\x03url\x88\x01\x01B\x06\n" +
 	"\x04_url\"\x92\x01\n" +
@@ -1838,7 +1918,7 @@ func file_authwire_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_session_service_proto_rawDescData
 }
 
-var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*CreateSessionRequest)(nil),       // 0: authwire.v1.CreateSessionRequest
 	(*CreateSessionResponse)(nil),      // 1: authwire.v1.CreateSessionResponse
@@ -1858,77 +1938,79 @@ var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*GetSessionRequest)(nil),          // 15: authwire.v1.GetSessionRequest
 	(*GetSessionResponse)(nil),         // 16: authwire.v1.GetSessionResponse
 	(*GetLogoutUrlRequest)(nil),        // 17: authwire.v1.GetLogoutUrlRequest
-	(*GetLogoutUrlResponse)(nil),       // 18: authwire.v1.GetLogoutUrlResponse
-	(*RevokeSessionRequest)(nil),       // 19: authwire.v1.RevokeSessionRequest
-	(*RevokeSessionResponse)(nil),      // 20: authwire.v1.RevokeSessionResponse
-	(*RevokeUserSessionsRequest)(nil),  // 21: authwire.v1.RevokeUserSessionsRequest
-	(*RevokeUserSessionsResponse)(nil), // 22: authwire.v1.RevokeUserSessionsResponse
-	(*RevokeSessionsRequest)(nil),      // 23: authwire.v1.RevokeSessionsRequest
-	(*RevokeSessionsResponse)(nil),     // 24: authwire.v1.RevokeSessionsResponse
-	(*RevokeAllSessionsRequest)(nil),   // 25: authwire.v1.RevokeAllSessionsRequest
-	(*RevokeAllSessionsResponse)(nil),  // 26: authwire.v1.RevokeAllSessionsResponse
-	(*timestamppb.Timestamp)(nil),      // 27: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),            // 28: google.protobuf.Struct
-	(*Session)(nil),                    // 29: authwire.v1.Session
-	(*User)(nil),                       // 30: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),      // 31: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),        // 32: google.protobuf.Duration
+	(*SignIn)(nil),                     // 18: authwire.v1.SignIn
+	(*GetLogoutUrlResponse)(nil),       // 19: authwire.v1.GetLogoutUrlResponse
+	(*RevokeSessionRequest)(nil),       // 20: authwire.v1.RevokeSessionRequest
+	(*RevokeSessionResponse)(nil),      // 21: authwire.v1.RevokeSessionResponse
+	(*RevokeUserSessionsRequest)(nil),  // 22: authwire.v1.RevokeUserSessionsRequest
+	(*RevokeUserSessionsResponse)(nil), // 23: authwire.v1.RevokeUserSessionsResponse
+	(*RevokeSessionsRequest)(nil),      // 24: authwire.v1.RevokeSessionsRequest
+	(*RevokeSessionsResponse)(nil),     // 25: authwire.v1.RevokeSessionsResponse
+	(*RevokeAllSessionsRequest)(nil),   // 26: authwire.v1.RevokeAllSessionsRequest
+	(*RevokeAllSessionsResponse)(nil),  // 27: authwire.v1.RevokeAllSessionsResponse
+	(*timestamppb.Timestamp)(nil),      // 28: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),            // 29: google.protobuf.Struct
+	(*Session)(nil),                    // 30: authwire.v1.Session
+	(*User)(nil),                       // 31: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),      // 32: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),        // 33: google.protobuf.Duration
 }
 var file_authwire_v1_session_service_proto_depIdxs = []int32{
-	27, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	28, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
-	29, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
-	29, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
-	30, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
-	27, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	28, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
-	31, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	29, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
-	29, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
+	28, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	29, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
+	30, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
+	30, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
+	31, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
+	28, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	29, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
+	32, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	30, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
+	30, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
 	9,  // 10: authwire.v1.AccessSessionRequest.extend:type_name -> authwire.v1.SessionExtension
-	32, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
-	32, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
-	29, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
-	30, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
-	27, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
-	29, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
-	27, // 17: authwire.v1.CountSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
-	27, // 18: authwire.v1.CountSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
-	29, // 19: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
-	29, // 20: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
-	27, // 21: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
-	27, // 22: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
-	0,  // 23: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
-	2,  // 24: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
-	4,  // 25: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
-	6,  // 26: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
-	8,  // 27: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
-	11, // 28: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
-	13, // 29: authwire.v1.SessionService.CountSessions:input_type -> authwire.v1.CountSessionsRequest
-	15, // 30: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
-	17, // 31: authwire.v1.SessionService.GetLogoutUrl:input_type -> authwire.v1.GetLogoutUrlRequest
-	19, // 32: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
-	21, // 33: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
-	23, // 34: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
-	25, // 35: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
-	1,  // 36: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
-	3,  // 37: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
-	5,  // 38: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
-	7,  // 39: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
-	10, // 40: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
-	12, // 41: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
-	14, // 42: authwire.v1.SessionService.CountSessions:output_type -> authwire.v1.CountSessionsResponse
-	16, // 43: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
-	18, // 44: authwire.v1.SessionService.GetLogoutUrl:output_type -> authwire.v1.GetLogoutUrlResponse
-	20, // 45: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
-	22, // 46: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
-	24, // 47: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
-	26, // 48: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
-	36, // [36:49] is the sub-list for method output_type
-	23, // [23:36] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	33, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
+	33, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
+	30, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
+	31, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
+	28, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	30, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
+	28, // 17: authwire.v1.CountSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	28, // 18: authwire.v1.CountSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	30, // 19: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
+	18, // 20: authwire.v1.GetLogoutUrlRequest.sign_in:type_name -> authwire.v1.SignIn
+	30, // 21: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
+	28, // 22: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	28, // 23: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 24: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
+	2,  // 25: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
+	4,  // 26: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
+	6,  // 27: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
+	8,  // 28: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
+	11, // 29: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
+	13, // 30: authwire.v1.SessionService.CountSessions:input_type -> authwire.v1.CountSessionsRequest
+	15, // 31: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
+	17, // 32: authwire.v1.SessionService.GetLogoutUrl:input_type -> authwire.v1.GetLogoutUrlRequest
+	20, // 33: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
+	22, // 34: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
+	24, // 35: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
+	26, // 36: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
+	1,  // 37: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
+	3,  // 38: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
+	5,  // 39: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
+	7,  // 40: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
+	10, // 41: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
+	12, // 42: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
+	14, // 43: authwire.v1.SessionService.CountSessions:output_type -> authwire.v1.CountSessionsResponse
+	16, // 44: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
+	19, // 45: authwire.v1.SessionService.GetLogoutUrl:output_type -> authwire.v1.GetLogoutUrlResponse
+	21, // 46: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
+	23, // 47: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
+	25, // 48: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
+	27, // 49: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
+	37, // [37:50] is the sub-list for method output_type
+	24, // [24:37] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_session_service_proto_init() }
@@ -1947,15 +2029,16 @@ func file_authwire_v1_session_service_proto_init() {
 	file_authwire_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[18].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[19].OneofWrappers = []any{}
-	file_authwire_v1_session_service_proto_msgTypes[21].OneofWrappers = []any{}
-	file_authwire_v1_session_service_proto_msgTypes[25].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[20].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[22].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_session_service_proto_rawDesc), len(file_authwire_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

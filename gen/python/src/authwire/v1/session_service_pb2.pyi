@@ -630,27 +630,65 @@ class GetLogoutUrlRequest(_message.Message):
 
     SESSION_TOKEN_FIELD_NUMBER: _builtins.int
     POST_LOGOUT_REDIRECT_URI_FIELD_NUMBER: _builtins.int
+    SIGN_IN_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
-    """Token of the session."""
+    """Token of the session. Empty only with `sign_in`."""
     post_logout_redirect_uri: _builtins.str
     """Where the provider sends the browser afterwards: an address of the application, `https:` or `http:`, that is registered at
     the provider. Absent: the provider decides.
     """
+    @_builtins.property
+    def sign_in(self) -> Global___SignIn:
+        """The sign-in of a session that is not stored, such as a JWT."""
+
     def __init__(
         self,
         *,
         session_token: _builtins.str = ...,
         post_logout_redirect_uri: _builtins.str | None = ...,
+        sign_in: Global___SignIn | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri", "post_logout_redirect_uri", b"post_logout_redirect_uri"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri", "post_logout_redirect_uri", b"post_logout_redirect_uri", "sign_in", b"sign_in"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri", "post_logout_redirect_uri", b"post_logout_redirect_uri", "session_token", b"session_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri", "post_logout_redirect_uri", b"post_logout_redirect_uri", "session_token", b"session_token", "sign_in", b"sign_in"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__post_logout_redirect_uri: _TypeAlias = _typing.Literal["post_logout_redirect_uri"]  # noqa: Y015
     _WhichOneofArgType__post_logout_redirect_uri: _TypeAlias = _typing.Literal["_post_logout_redirect_uri", b"_post_logout_redirect_uri"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__post_logout_redirect_uri) -> _WhichOneofReturnType__post_logout_redirect_uri | None: ...
 
 Global___GetLogoutUrlRequest: _TypeAlias = GetLogoutUrlRequest  # noqa: Y015
+
+@_typing.final
+class SignIn(_message.Message):
+    """The sign-in of a user with a provider, as the application knows it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    PROVIDER_SESSION_ID_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    provider: _builtins.str
+    """See Session.provider."""
+    provider_session_id: _builtins.str
+    """See Session.provider_session_id."""
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        provider: _builtins.str = ...,
+        provider_session_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_provider_session_id", b"_provider_session_id", "provider_session_id", b"provider_session_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_provider_session_id", b"_provider_session_id", "provider", b"provider", "provider_session_id", b"provider_session_id", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__provider_session_id: _TypeAlias = _typing.Literal["provider_session_id"]  # noqa: Y015
+    _WhichOneofArgType__provider_session_id: _TypeAlias = _typing.Literal["_provider_session_id", b"_provider_session_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider_session_id) -> _WhichOneofReturnType__provider_session_id | None: ...
+
+Global___SignIn: _TypeAlias = SignIn  # noqa: Y015
 
 @_typing.final
 class GetLogoutUrlResponse(_message.Message):

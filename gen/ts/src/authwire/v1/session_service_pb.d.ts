@@ -579,7 +579,7 @@ export declare const GetSessionResponseSchema: GenMessage<GetSessionResponse>;
  */
 export declare type GetLogoutUrlRequest = Message<"authwire.v1.GetLogoutUrlRequest"> & {
   /**
-   * Token of the session.
+   * Token of the session. Empty only with `sign_in`.
    *
    * @generated from field: string session_token = 1;
    */
@@ -592,6 +592,13 @@ export declare type GetLogoutUrlRequest = Message<"authwire.v1.GetLogoutUrlReque
    * @generated from field: optional string post_logout_redirect_uri = 2;
    */
   postLogoutRedirectUri?: string | undefined;
+
+  /**
+   * The sign-in of a session that is not stored, such as a JWT.
+   *
+   * @generated from field: authwire.v1.SignIn sign_in = 3;
+   */
+  signIn?: SignIn | undefined;
 };
 
 /**
@@ -599,6 +606,40 @@ export declare type GetLogoutUrlRequest = Message<"authwire.v1.GetLogoutUrlReque
  * Use `create(GetLogoutUrlRequestSchema)` to create a new message.
  */
 export declare const GetLogoutUrlRequestSchema: GenMessage<GetLogoutUrlRequest>;
+
+/**
+ * The sign-in of a user with a provider, as the application knows it.
+ *
+ * @generated from message authwire.v1.SignIn
+ */
+export declare type SignIn = Message<"authwire.v1.SignIn"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * See Session.provider.
+   *
+   * @generated from field: string provider = 2;
+   */
+  provider: string;
+
+  /**
+   * See Session.provider_session_id.
+   *
+   * @generated from field: optional string provider_session_id = 3;
+   */
+  providerSessionId?: string | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.SignIn.
+ * Use `create(SignInSchema)` to create a new message.
+ */
+export declare const SignInSchema: GenMessage<SignIn>;
 
 /**
  * Response of SessionService.GetLogoutUrl.
