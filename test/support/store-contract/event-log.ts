@@ -154,7 +154,10 @@ export function eventLogContract(context: ContractContext): void {
     for (const [n, head] of heads.entries()) expect(head).toEqual(heads[n % 2])
     expect(await headsOf(one)).toEqual([{ history: ofOne?.history }])
     for (const _ of range(3)) await store.users.create(two, newUser())
-    expect([(await other.events.sequence(two)).last, (await other.events.sequence(one)).last]).toEqual([3, 1])
+    // Greater ones follow, not always the next: on Galera each member gives every third id.
+    expect((await other.events.sequence(two)).last).toBeGreaterThanOrEqual(3)
+    expect(await other.events.read(two, { after: 0, limit: 9 })).toHaveLength(3)
+    expect((await other.events.sequence(one)).last).toBe(1)
     const gone = { tenant: "gone" }
     await expect(store.events.sequence(gone)).rejects.toMatchObject({ reason: "TENANT_NOT_FOUND" })
     expect(await headsOf(gone)).toEqual([])
