@@ -40,6 +40,7 @@ import { userDisablingContract } from "./users/user-disabling.js"
 import { userListContract } from "./users/user-lists.js"
 import { userContract } from "./users/users.js"
 import { verificationTokenContract } from "./verification-tokens.js"
+import { webhookContract } from "./webhooks.js"
 
 export type { OpenStoreDatabase, StoreDatabase } from "./context.js"
 
@@ -112,6 +113,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("caches", () => cacheContract(context))
     describe("leases", () => leaseContract(context))
     describe("signing keys", () => signingKeyContract(context))
+    describe("webhooks", () => webhookContract(context))
     describe("expired rows", () => expiredContract(context))
     describe("provisional users", () => provisionalUserContract(context))
     describe("callers", () => callerContract(context))

@@ -18,6 +18,11 @@ import { bulk, entities, type SqlStore } from "./index.js"
 
 const created = new Date()
 
+const newWebhook = () => {
+  const id = newId().replaceAll("-", "")
+  return { id, name: "n", url: "https://example.com/", kinds: [], includeUser: false, created }
+}
+
 /** Every write that creates something of a tenant, and not of one of its users. */
 const writes: Record<string, (store: SqlStore, caller: Caller) => Promise<unknown>> = {
   users: ({ users }, caller) => users.create(caller, newUser({ email: `${newId()}@example.com` })),
@@ -30,6 +35,16 @@ const writes: Record<string, (store: SqlStore, caller: Caller) => Promise<unknow
     caches.keep(caller, { process: newId(), leaseMs: 1, confirmed: 0, version: 1, ms: 60_000 }),
   idempotency_keys: (store, caller) =>
     store.once(caller, { owner: "o", key: newId(), digest: () => "d" }, async () => Buffer.from("answer")),
+  webhooks: async ({ webhooks }, caller) => {
+    const { items } = await webhooks.page(caller, { size: 20 })
+    // A tenant has at most 20.
+    if (items.length > 9) for (const { id } of items.slice(1)) await webhooks.delete(caller, id)
+    return webhooks.create(caller, newWebhook(), "whsec_a")
+  },
+  webhook_deliveries: async ({ webhooks }, caller) => {
+    const { items } = await webhooks.page(caller, { size: 1 })
+    return webhooks.addTest(caller, (items[0] ?? (await webhooks.create(caller, newWebhook(), "whsec_a"))).id)
+  },
   audit_entries: ({ audit }, caller) =>
     audit.together(caller, async () => ({ result: 0, entries: [{ created, method: "m", code: "OK" }] })),
 }

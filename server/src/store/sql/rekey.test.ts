@@ -61,6 +61,22 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     expect(await everything(second)).toEqual(accounts)
   })
 
+  test("seals the secrets of webhooks, of which each key opens its own", async () => {
+    const id = "0".repeat(32)
+    const webhook = { id, name: "n", url: "https://example.com/", kinds: [], includeUser: false, created: new Date() }
+    const secrets = (key: Buffer) => storeWith(key).webhooks.secrets(anyone, id)
+    await storeWith(second).webhooks.create(anyone, webhook, "whsec_a")
+    await storeWith(second).webhooks.rotateSecret(anyone, id, {
+      ...{ secret: "whsec_b", previousUntil: new Date(Date.now() + 3_600_000) },
+    })
+    expect(await rekey(database, { encryptionKeys: [third, second] })).toMatchObject({ unreadable: 0 })
+    expect(await secrets(third)).toEqual(["whsec_b", "whsec_a"])
+    await expect(secrets(second)).rejects.toMatchObject({ reason: "ENCRYPTION_KEY_MISSING" })
+    await rekey(database, { encryptionKeys: [second, third] })
+    expect(await secrets(second)).toEqual(["whsec_b", "whsec_a"])
+    await storeWith(second).webhooks.delete(anyone, id)
+  })
+
   test("does not change values that no key opens, and counts them", async () => {
     await tables.query("UPDATE accounts SET access_token = ? WHERE provider_account_id = ?", [
       ...["sealed.1.AAAAAAAA.AAAA", accounts[1]?.providerAccountId],

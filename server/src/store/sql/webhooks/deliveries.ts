@@ -2,6 +2,7 @@ import type { WebhookStore } from "../../store.js"
 import type { WebhookDelivery, WebhookDeliveryKey, WebhookMessage } from "../../types.js"
 import type { Database } from "../database.js"
 import type { Cell, Statements } from "../query/statement.js"
+import { tenantNotFound } from "../schema/present-tenants.js"
 import type { WebhookDeliveryRow } from "../schema/rows.js"
 import { along } from "../walks/along.js"
 import { listAlong } from "../walks/list.js"
@@ -84,7 +85,7 @@ export function webhookDeliveryRows(
         if (place === null) return null
         const number = place.deliveries + 1
         const row = rowOf(tenant, { webhookId, number }, { kind: "webhook.test", created: new Date(clock()) })
-        await sql.write(deliveries.insert, row)
+        await sql.write(deliveries.insert, row).catch(rejectAbsentTenant)
         const advanced = { position: place.position, version: place.version + 1, deliveries: number }
         await sql.write(advance, { tenant, id: webhookId, ...advanced })
         const { tenant: _, expires: __, ...delivery } = row
@@ -131,7 +132,7 @@ export function webhookDeliveryRows(
         const changes = messages.map((message, index) =>
           deliveries.insertion(rowOf(tenant, { webhookId, number: place.deliveries + index + 1 }, message)),
         )
-        await sql.change(changes)
+        await sql.change(changes).catch(rejectAbsentTenant)
         const advanced = { position, version: place.version, deliveries: place.deliveries + messages.length }
         await sql.write(advance, { tenant, id: webhookId, ...advanced })
         return true
@@ -155,4 +156,8 @@ export function webhookDeliveryRows(
       await database.write(caller, [deliveries.nameOf(row)], (sql) => sql.write(record, row))
     },
   }
+}
+
+function rejectAbsentTenant(error: unknown): never {
+  throw tenantNotFound(error)
 }
