@@ -110,7 +110,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     programs,
   ],
   "docs/signals.md": [notRun("an address; test/signals/signals.test.ts sends to one"), programs],
-  "docs/webhooks.md": [compiled, by("test/webhooks/webhooks.test.ts")],
+  "docs/webhooks.md": [compiled, commands, by("test/webhooks/webhooks.test.ts")],
   "docs/start/backend.md": [guides, commands, commands, commands],
   "docs/start/express.md": [guides, guides, ...Array(2).fill(by("test/examples/express-pages.test.ts"))],
   "docs/start/nextjs.md": [guides, ...Array(6).fill(nextjs)],

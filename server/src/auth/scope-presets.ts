@@ -28,6 +28,8 @@ export const scopePresets: readonly ScopePreset[] = [
     scopes: ["sessions:introspect"],
   },
   {
+    // Without the scopes of webhooks: a webhook gets the events, and perhaps the users, even after the key of its maker is revoked. And
+    // whoever has `all` and `keys:write` can give each preset.
     name: "operator",
     description: "Looks after users and their sessions, and reads events and the audit.",
     scopes: [

@@ -21,7 +21,7 @@ async function run(...args: string[]): Promise<string> {
 test("--help names every command", async () => {
   const text = await run("--help")
   const commands =
-    "serve migrate rekey cleanup import export doctor keys tenants events users sessions policy audit console help"
+    "serve migrate rekey cleanup import export doctor keys tenants events users sessions policy webhooks audit console help"
   expect([...text.matchAll(/^ {2}(?!authwire|curl)([a-z]+) /gm)].map(([, name]) => name).join(" ")).toBe(commands)
   expect(await run("--version")).toBe("authwire 1.2.3\n")
 })
@@ -70,7 +70,7 @@ test("serve --help shows the common options, and says how to see all", async () 
 test.each([
   [
     [],
-    /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants, events, users, sessions, policy, audit and console/,
+    /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants, events, users, sessions, policy, webhooks, audit and console/,
   ],
   [["start"], /^the commands are/],
   [["migrate", "sideways", "--dev"], /^migrate: must be one of up, down, status/],

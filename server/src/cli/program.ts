@@ -140,6 +140,22 @@ export async function runProgram(given: readonly string[], { environment, versio
   const policy = () => import("./administration/policy.js")
   add("policy show", "Show the session policy.", policy, "showPolicy")
   add("policy set", "Change the given rules of the session policy.", policy, "setPolicy")
+  addGroup("webhooks", "Create, list, change, test or delete webhooks of a running service, and see their deliveries.")
+  const webhooks = () => import("./administration/webhooks.js")
+  add("webhooks create", "Create a webhook. Its secret is printed only once.", webhooks, "createWebhook")
+  add("webhooks list", "List the webhooks.", webhooks, "listWebhooks")
+  add("webhooks update", "Change what is given of a webhook.", webhooks, "updateWebhook", "<ID>")
+  add("webhooks delete", "Delete a webhook and what it has not delivered.", webhooks, "deleteWebhook", "<ID>")
+  add(
+    "webhooks rotate-secret",
+    "Give a webhook a new secret. It is printed only once.",
+    webhooks,
+    "rotateSecret",
+    "<ID>",
+  )
+  add("webhooks test", "Send a test and wait until it is accepted or not.", webhooks, "sendTest", "<ID>")
+  add("webhooks deliveries", "List the deliveries of a webhook, the newest first.", webhooks, "listDeliveries", "<ID>")
+  add("webhooks redeliver", "Send a delivery again.", webhooks, "redeliver", "<DELIVERY>")
   add(
     "audit",
     "List who has called which method that writes, the newest first.",

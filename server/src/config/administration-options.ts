@@ -4,10 +4,12 @@ import {
   choice,
   duration,
   emailAddress,
+  eventKindList,
   expiry,
   httpUrl,
   integer,
   jsonObject,
+  keyName,
   orNone,
   tenant,
   text,
@@ -15,7 +17,7 @@ import {
 } from "./values.js"
 
 /** The commands that call a running service. */
-const serviceCommands = ["users", "sessions", "policy", "audit"] as const
+const serviceCommands = ["users", "sessions", "policy", "audit", "webhooks"] as const
 
 /** Options of the commands that call a running service: its address, the key, and what is selected. */
 export const administrationOptions = {
@@ -115,6 +117,45 @@ export const administrationOptions = {
     help: "When the user is enabled again: after a time (7d, 12h, 30m, 45s), or at an ISO 8601 date. Default: not until the command users enable.",
     commands: ["users disable"],
   },
+  webhookName: {
+    flag: "name",
+    value: keyName(),
+    help: "The display name of the webhook. webhooks create: must be given.",
+    commands: ["webhooks create", "webhooks update"],
+  },
+  to: {
+    value: httpUrl("URL"),
+    help: "Where deliveries go: https://, to a public address. webhooks create: must be given.",
+    commands: ["webhooks create", "webhooks update"],
+  },
+  webhookKinds: {
+    flag: "kinds",
+    value: eventKindList("all"),
+    help: "The kinds of events that are sent, separated by commas. webhooks create: all kinds unless it is given.",
+    commands: ["webhooks create", "webhooks update"],
+  },
+  includeUser: {
+    value: choice(["on", "off"]),
+    help: "Whether deliveries have the user, for which the key needs users:read. webhooks create: off unless it is given.",
+    commands: ["webhooks create", "webhooks update"],
+  },
+  state: {
+    value: choice(["enabled", "disabled"]),
+    help: "Whether the webhook sends. Enabled again, it sends what has waited.",
+    commands: ["webhooks update"],
+  },
+  overlap: {
+    value: duration("1s", "7d"),
+    default: "24h",
+    help: "How long deliveries are signed with the previous secret too.",
+    commands: ["webhooks rotate-secret"],
+  },
+  pending: {
+    value: boolean(),
+    default: "false",
+    help: "Only deliveries that are still to be sent, or sent again.",
+    commands: ["webhooks deliveries"],
+  },
   auditUser: {
     flag: "user",
     value: text("ID"),
@@ -141,13 +182,13 @@ export const administrationOptions = {
     value: integer(1, 1_000_000),
     default: "50",
     help: "The maximum number of rows that are printed.",
-    commands: ["users list", "users find", "sessions list", "audit"],
+    commands: ["users list", "users find", "sessions list", "audit", "webhooks list", "webhooks deliveries"],
   },
   dryRun: {
     value: boolean(),
     default: "false",
     help: "Show what would be deleted, and delete nothing.",
-    commands: ["users delete", "sessions revoke", "sessions revoke-all", "tenants delete"],
+    commands: ["users delete", "sessions revoke", "sessions revoke-all", "tenants delete", "webhooks delete"],
   },
   confirm: {
     value: tenant(),

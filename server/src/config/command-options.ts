@@ -157,7 +157,8 @@ export const commandOptions = {
       users: "Print JSON, one object per line.",
       sessions: "Print JSON, one object per line.",
       audit: "Print JSON, one object per line.",
+      webhooks: "Print JSON, one object per line.",
     },
-    commands: ["events tail", "users", "sessions", "policy", "audit"],
+    commands: ["events tail", "users", "sessions", "policy", "audit", "webhooks"],
   },
 } as const satisfies Record<string, OptionDefinition>

@@ -244,6 +244,10 @@ describe("readConfiguration", () => {
       "users delete",
       "users disable",
       "sessions revoke-all",
+      "webhooks create",
+      "webhooks update",
+      "webhooks rotate-secret",
+      "webhooks deliveries",
     ] as const),
   ]
   test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {

@@ -17,9 +17,10 @@ export type Command =
   | "console"
   | `sessions ${"list" | "revoke" | "revoke-all"}`
   | `policy ${"show" | "set"}`
+  | `webhooks ${"create" | "list" | "update" | "delete" | "rotate-secret" | "test" | "deliveries" | "redeliver"}`
 
 /** Groups of commands, by their common first word. */
-export type Group = "migrate" | "keys" | "tenants" | "events" | "users" | "sessions" | "policy"
+export type Group = "migrate" | "keys" | "tenants" | "events" | "users" | "sessions" | "policy" | "webhooks"
 
 /** The definition of one option, from which parsing, validation, `--help` and docs/configuration.md are derived. */
 export interface OptionDefinition {

@@ -189,14 +189,15 @@ export const tenant = () =>
     placeholder: "NAME",
   })
 
-/** Kinds of events. */
-export const eventKindList = () => {
-  const rule = `must be one or more of these, separated by commas: ${eventKinds.join(", ")}`
+/** Kinds of events. @param all the word for all kinds, for which the list is empty */
+export const eventKindList = (all?: string) => {
+  const rule = `must be ${all === undefined ? "" : `${all}, or `}one or more of these, separated by commas: ${eventKinds.join(", ")}`
   return read((text) => {
+    if (text === all) return []
     const kinds = text.split(",").map((one) => eventKinds.find((kind) => kind === one.trim()))
     if (kinds.includes(undefined)) throw new InvalidValueError(rule)
     return kinds as EventKind[]
-  }).register(shown, { placeholder: "a,b" })
+  }).register(shown, { placeholder: all === undefined ? "a,b" : `a,b|${all}` })
 }
 
 export const certificateName = () =>

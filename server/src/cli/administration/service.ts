@@ -1,4 +1,11 @@
-import { AccountService, AuditService, SessionPolicyService, SessionService, UserService } from "@authwire/proto"
+import {
+  AccountService,
+  AuditService,
+  SessionPolicyService,
+  SessionService,
+  UserService,
+  WebhookService,
+} from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
@@ -13,6 +20,7 @@ export interface Service {
   sessions: Client<typeof SessionService>
   policies: Client<typeof SessionPolicyService>
   audit: Client<typeof AuditService>
+  webhooks: Client<typeof WebhookService>
 }
 
 /** The longest time that one call may take, in milliseconds. */
@@ -43,6 +51,7 @@ export async function withService<T>(
       sessions: createClient(SessionService, transport),
       policies: createClient(SessionPolicyService, transport),
       audit: createClient(AuditService, transport),
+      webhooks: createClient(WebhookService, transport),
     })
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error
@@ -65,6 +74,7 @@ const sentences: Readonly<Record<string, string>> = {
   USER_NOT_FOUND: noSuchUser,
   SESSION_NOT_FOUND: "there is no session with this id: authwire sessions list shows the ids",
   EMAIL_ALREADY_EXISTS: "--email: another user has this address: authwire users find shows who",
+  EVENTS_NOT_KEPT: "the service keeps no events (--events-keep 0), so webhooks get none",
   METHOD_UNKNOWN: "the service does not have this method, because its version is older: upgrade it",
   SERVICE_UNKNOWN: "the service does not have this method, because its version is older: upgrade it",
   DATABASE_UNAVAILABLE: `the database of the service does not answer: ${tryAgain}`,
@@ -93,6 +103,7 @@ const optionsOfFields: Readonly<Record<string, string>> = {
   end_time: "--until",
   user_id: "--user",
   key_id: "--key",
+  url: "--to",
 }
 
 /** Returns the option in which a field was given. An id is an argument of its command. */
