@@ -53,7 +53,7 @@ export function useRequestSessions(): RequestSessions {
     at.missing = []
     at.deps = {
       sessions: at.store.sessions,
-      users: at.store.users,
+      signals: at.store.signals,
       tokens: createTokenModule(),
       secretsOf: (tenant) => (tenant === "default" ? [secret] : []),
       secureCookie: false,

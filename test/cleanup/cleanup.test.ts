@@ -94,6 +94,7 @@ describe("expired rows", () => {
         "verification_tokens: 1",
         "idempotency_keys: 0",
         "caches: 0",
+        "ended_tokens: 0",
         "audit_entries: 0",
         "events: 0",
         "users: 0",

@@ -24,7 +24,7 @@ let introspect: (request: IntrospectRequest) => Promise<{ active?: boolean; sub?
 beforeAll(async () => {
   const database = await createStoreDatabase("sqlite")
   drop = database.drop
-  const { users, sessions } = await database.openStore()
+  const { users, sessions, signals } = await database.openStore()
   const caller = { tenant: "default" }
   await users.create(caller, { id: "ada", extra: {} })
   const expires = new Date(Date.now() + 3_600_000)
@@ -38,7 +38,7 @@ beforeAll(async () => {
     )
   }
   const tokens = createTokenModule()
-  const deps = { users, sessions, tokens, secretsOf: () => [secret], secureCookie: false, onMissingUserId: () => {} }
+  const deps = { signals, sessions, tokens, secretsOf: () => [secret], secureCookie: false, onMissingUserId: () => {} }
   const service = introspectionService(deps)
   introspect = (request) => service.introspect(request, { tenant: "default" } as CallerOfCall, {} as Call)
 })

@@ -36,7 +36,11 @@ export interface RealProvider {
   stop(): Promise<void>
 }
 
-export async function startRealProvider(database: TestDatabase): Promise<RealProvider> {
+/** @param more returns further configuration of the application. */
+export async function startRealProvider(
+  database: TestDatabase,
+  more: (authwire: ServerProcess) => Partial<AuthConfig> = () => ({}),
+): Promise<RealProvider> {
   const idp = createServer()
   const issuer = `http://127.0.0.1:${await listen(idp)}`
   const entry = { token_endpoint: `${issuer}/token`, issuer, client_id: client.id, auth_method: "none", signals: true }
@@ -77,6 +81,7 @@ export async function startRealProvider(database: TestDatabase): Promise<RealPro
     basePath: "/auth",
     trustHost: true,
     secret: "a secret of the application, 32 bytes",
+    ...more(authwire),
     providers: [
       {
         ...{ id: "idp", name: "Idp", type: "oidc", issuer, clientId: client.id, clientSecret: client.secret },

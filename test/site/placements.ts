@@ -109,7 +109,11 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     compiled,
     programs,
   ],
-  "docs/signals.md": [notRun("an address; test/signals/signals.test.ts sends to one"), programs],
+  "docs/signals.md": [
+    notRun("an address; test/signals/signals.test.ts sends to one"),
+    notRun("a part of the reader's configuration; test/signals/back-channel.test.ts has the same"),
+    programs,
+  ],
   "docs/webhooks.md": [compiled, commands, by("test/webhooks/webhooks.test.ts")],
   "docs/start/backend.md": [guides, commands, commands, commands],
   "docs/start/express.md": [guides, guides, ...Array(2).fill(by("test/examples/express-pages.test.ts"))],

@@ -126,10 +126,10 @@ export function createService(options: ServiceOptions): Router {
   const { metrics, tracing } = options.instruments
   const { secureCookie } = configuration
   const hasHealth = configuration.health === "on"
-  const { sessions, users } = store
+  const { sessions, signals, users } = store
   const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize, now: store.now })
   const { checked, onMissingUserId } = misconfigurations(log, clock)
-  const requestSessions = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
+  const requestSessions = { sessions, signals, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
     register(UserService, userService(store, randomUUID)),

@@ -100,6 +100,31 @@ describe("findRequestSession", () => {
     expect((await find({ cookie: `${plain}=${token}` }))?.expires).toEqual(new Date("9999-12-31T23:59:59.999Z"))
   })
 
+  test("a JWT that a provider has ended is no session, by its claims sid, provider and auth_time or iat", async () => {
+    const isFound = async (claims: object, options?: RequestSessionOptions) =>
+      (await find({ cookie: `${plain}=${await jwt("eve", plain, claims)}` }, options)) !== null
+    await at.store.users.create(caller, { id: "eve", extra: {} })
+    const seconds = Math.floor(at.now / 1000)
+    await at.store.signals.endTokens(caller, { provider: "idp", providerSessionId: "ended" })
+    const [ended, later] = [{ provider: "idp", sid: "ended" }, { auth_time: seconds + 60 }]
+    for (const claims of [ended, { ...ended, ...later }, { sid: "ended" }, { ...ended, sub: "not stored" }])
+      expect([claims, await isFound(claims)]).toEqual([claims, false])
+    for (const claims of [
+      { ...ended, provider: "other" },
+      { ...ended, sid: "other" },
+      { ...ended, sid: ["ended"] },
+    ])
+      expect([claims, await isFound(claims)]).toEqual([claims, true])
+    expect(await isFound(ended, { withUser: false })).toBe(true)
+    expect(await isFound({ uid: "x".repeat(256), ...ended }, { userIdClaim: "uid" })).toBe(false)
+    await at.store.signals.endTokens(caller, { provider: "idp", userId: "eve" })
+    const signIns = [{}, { provider: "idp" }, { provider: "idp", auth_time: seconds }, { ...later, auth_time: "soon" }]
+    for (const claims of signIns) expect([claims, await isFound(claims)]).toEqual([claims, false])
+    for (const claims of [{ provider: "other" }, later]) expect([claims, await isFound(claims)]).toEqual([claims, true])
+    expect(await isFound({ uid: "eve" }, { userIdClaim: "uid", withUser: true })).toBe(false)
+    expect(await isFound({ uid: "grace" }, { userIdClaim: "uid", withUser: true })).toBe(true)
+  })
+
   test.each([
     ["is its claim jti", { jti: "of the token" }, "of the token"],
     ["is absent if that is empty", { jti: "" }, undefined],
@@ -114,11 +139,14 @@ describe("findRequestSession", () => {
   })
 
   test("a value that cannot be a token or a user id is not looked up", async () => {
-    const get = jest.fn<RequestSessionDeps["users"]["get"]>(() => Promise.reject(new Error("looked up")))
+    const holderOf = jest.fn<RequestSessionDeps["signals"]["holderOf"]>(async (_, { userId }) => {
+      if (userId !== undefined) throw new Error("looked up")
+      return { user: null, isEnded: false }
+    })
     const getWithUser = jest.fn<RequestSessionDeps["sessions"]["getWithUser"]>(() =>
       Promise.reject(new Error("looked up")),
     )
-    at.deps = { ...at.deps, users: { get }, sessions: { getWithUser } }
+    at.deps = { ...at.deps, signals: { holderOf }, sessions: { getWithUser } }
     const withUser = async (sub: string) => find({ cookie: `${plain}=${await jwt(sub)}` }, { withUser: true })
     for (const sub of ["x".repeat(256), "é".repeat(128), "nul\0"]) expect(await withUser(sub)).toBeNull()
     await expect(withUser("x".repeat(255))).rejects.toThrow("looked up")
@@ -144,7 +172,7 @@ describe("findRequestSession", () => {
   test("a store that does not answer is a failure, not a sign-out", async () => {
     const closed = await at.database.openStore()
     await closed.close()
-    const broken = { ...at.deps, sessions: closed.sessions, users: closed.users }
+    const broken = { ...at.deps, sessions: closed.sessions, signals: closed.signals }
     const headers = { get: (name: string) => (name === "cookie" ? `${plain}=some-token` : undefined) }
     await expect(findRequestSession(broken, caller, headers)).rejects.toThrow()
   })

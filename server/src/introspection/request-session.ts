@@ -11,7 +11,7 @@ import {
 import type { JsonObject } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
 import { jsonFault } from "../rpc/json.js"
-import type { Caller, SessionStore, UserStore } from "../store/store.js"
+import type { Caller, SessionStore, SignalStore, TokenOrigin } from "../store/store.js"
 import type { User } from "../store/types.js"
 
 /** The headers of an HTTP request, by lower-case name. Several cookie headers are joined by `; `, others by `, `. */
@@ -47,8 +47,9 @@ export interface RequestSessionOptions {
   /** Accepts only sessions of this strategy. Default: both. */
   strategy?: SessionStrategy | undefined
   /**
-   * Reads the user of a JWT. A JWT of a disabled user is then no session. true: the session has the user, and a JWT of a
-   * user that is not stored is no session. false: reads nothing. Default: only looks whether the user is disabled.
+   * Reads the user of a JWT. A JWT of a disabled user, or one that a provider has ended, is then no session. true: the session
+   * has the user, and a JWT of a user that is not stored is no session. false: reads nothing. Default: only looks whether the
+   * user is disabled and the JWT has ended.
    */
   withUser?: boolean | undefined
   /** The claim of a JWT that holds the id of the user. Default: `sub`. */
@@ -62,7 +63,7 @@ export type EverySessionOption = { readonly [Name in keyof RequestSessionOptions
 
 export interface RequestSessionDeps {
   sessions: Pick<SessionStore, "getWithUser">
-  users: Pick<UserStore, "get">
+  signals: Pick<SignalStore, "holderOf">
   /** The token module, with its cache. */
   tokens: Pick<TokenModule, "decode" | "getToken" | "nextAuth4">
   /** Returns the secrets of a tenant for decryption, the newest first. */
@@ -112,8 +113,8 @@ export async function findRequestSession(
   if (claims && userId === undefined) deps.onMissingUserId(caller.tenant, userIdClaim)
   const session = claims && userId ? jwtSession(claims, userId) : null
   if (session === null || withUser === false) return session
-  const user = canBeUserId(session.userId) ? await deps.users.get(caller, session.userId) : null
-  if (user?.disabled !== undefined) return null
+  const { user, isEnded } = await deps.signals.holderOf(caller, originOf(claims as JsonObject, session.userId))
+  if (user?.disabled !== undefined || isEnded) return null
   if (!withUser) return session
   return user && { ...session, user }
 }
@@ -213,6 +214,18 @@ function jwtSession(claims: JsonObject, userId: string): RequestSession | null {
     expires: new Date(Math.min(Math.floor(exp * 1000), lastTime)),
     user: undefined,
     claims,
+  }
+}
+
+/** Auth.js sets `iat` anew whenever it renews a JWT. The claim for the time of the sign-in is that of OpenID Connect. */
+function originOf({ provider, sid, auth_time, iat }: JsonObject, userId: string): TokenOrigin {
+  const textOf = (claim: unknown) => (typeof claim === "string" && claim !== "" ? claim : undefined)
+  const signedIn = auth_time ?? iat
+  return {
+    userId: canBeUserId(userId) ? userId : undefined,
+    provider: textOf(provider),
+    providerSessionId: textOf(sid),
+    signedIn: typeof signedIn === "number" ? signedIn * 1000 : Number.NaN,
   }
 }
 

@@ -54,6 +54,14 @@ export function signalReceiver(
     return revoked ?? nothing
   }
 
+  /** Ends the JWTs of the sessions that a signal has ended. */
+  async function endTokens(caller: Caller, provider: string, signal: Signal, { userId }: Effect): Promise<void> {
+    const { effect, providerSessionId } = signal
+    if (effect === "sessions" && providerSessionId !== undefined)
+      await store.signals.endTokens(caller, { provider, providerSessionId })
+    else if (effect !== "tokens" && userId !== undefined) await store.signals.endTokens(caller, { provider, userId })
+  }
+
   return {
     async receive(caller, sent) {
       const { provider } = sent
@@ -63,7 +71,9 @@ export function signalReceiver(
       const receipt = randomUUID()
       const request = { owner: `signals of ${provider}`, key: tokenId, digest: () => "" }
       const answer = await store.once(caller, request, async (transaction) => {
-        const effect = await take({ ...caller, transaction }, provider, signal)
+        const within = { ...caller, transaction }
+        const effect = await take(within, provider, signal)
+        await endTokens(within, provider, signal, effect)
         return Buffer.from(JSON.stringify({ receipt, ...effect }))
       })
       const kept = JSON.parse(Buffer.from(answer).toString()) as Effect & { receipt: string }

@@ -138,7 +138,8 @@ export interface Store {
    * from every process, for at least 24 hours. The answer is committed together with the writes of the work. Of several
    * calls at the same time one does the work, and all get its answer.
    *
-   * The work calls one method that writes, with a caller that has the transaction. It may run more than once, but its writes
+   * The work calls one method that writes, and `signals.endTokens` perhaps after it, with a caller that has the transaction. It may run
+   * more than once, but its writes
    * are committed at most once. If it throws, neither its writes nor an answer are stored, and the key is as it was
    * before.
    *
@@ -429,6 +430,28 @@ export interface SignalStore {
     key: AccountKey,
     options: { sessions: boolean; tokens: "all" | "online" | "none" },
   ): Promise<{ userId: string; revokedSessions: number } | null>
+  /**
+   * Ends the JWTs that come from a session of the provider, or from the user's sign-ins there until now. The mark is kept for 30 days,
+   * or for the `maxAge` of the session policy if that is longer. Of a tenant with more than 100,000 marks the cleanup deletes the
+   * oldest. In the caller's transaction it may follow another method that writes.
+   */
+  endTokens(
+    caller: Caller,
+    ended: { provider: string } & ({ providerSessionId: string } | { userId: string }),
+  ): Promise<void>
+  /** Returns the stored user of a JWT, and whether `endTokens` has ended the JWT. */
+  holderOf(caller: Caller, token: TokenOrigin): Promise<{ user: User | null; isEnded: boolean }>
+}
+
+/** Where a JWT comes from, as far as it says. */
+export interface TokenOrigin {
+  readonly userId: string | undefined
+  /** The provider of the sign-in. Undefined: it may be any. */
+  readonly provider: string | undefined
+  /** The session at that provider. */
+  readonly providerSessionId: string | undefined
+  /** When the user signed in, in milliseconds since 1970-01-01T00:00:00Z. NaN: it is not known, and taken for long ago. */
+  readonly signedIn: number
 }
 
 /** The rules for the sessions of the caller's tenant. */
@@ -650,8 +673,8 @@ export interface ExpiredRows {
   readonly keepMs: number | undefined
   /**
    * Deletes the oldest rows whose time is at or after `from` and before `before`, at most `limit`, in one short
-   * transaction. Skips rows that are locked by other transactions. Returns null if there are none. Of events, a call deletes those of one
-   * tenant, perhaps none, and the one that follows the last tenant returns null.
+   * transaction. Skips rows that are locked by other transactions. Returns null if there are none. Of events, and of marks of ended JWTs
+   * beyond their limit, a call deletes those of one tenant, perhaps none, and the one that follows the last tenant returns null.
    */
   deleteBatch(waiter: Waiter, span: { from: Date; before: Date; limit: number }): Promise<DeletedRows | null>
 }

@@ -103,6 +103,7 @@ export async function openPlanned(target: PlannedTarget): Promise<PlannedDatabas
         ["accounts", "provider, provider_account_id, user_id, type, extra", "'p', n, n, 'oauth', '{}'"],
         ["sessions", "token_hash, user_id, expires, extra", `${hash}, n, now(), '{}'`],
         ["session_policies", "provider", "n"],
+        ["ended_tokens", "key_hash, ended, expires", `${hash}, now(), now()`],
         ["verification_tokens", "identifier, token_hash, expires", `n, ${hash}, now()`],
         [
           "authenticators",

@@ -18,7 +18,17 @@ export interface ShardedDatabase extends StoreDatabase {
 /** The tables, each after those that refer to it. */
 export const shardTables = [
   ...["accounts", "sessions", "authenticators", "users", "verification_tokens", "idempotency_keys", "session_policies"],
-  ...["events", "event_head", "audit_entries", "caches", "leases", "signing_keys", "api_keys", "tenants"],
+  ...[
+    "events",
+    "event_head",
+    "audit_entries",
+    "caches",
+    "ended_tokens",
+    "leases",
+    "signing_keys",
+    "api_keys",
+    "tenants",
+  ],
 ]
 
 /** Deletes all rows of a shard. */

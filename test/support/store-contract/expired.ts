@@ -29,6 +29,7 @@ export function expiredContract(context: ContractContext): void {
       "verification_tokens",
       "idempotency_keys",
       "caches",
+      "ended_tokens",
       "webhook_deliveries",
       "events",
       "users",

@@ -119,6 +119,8 @@ export function repeatableWrites(context: ContractContext): Record<string, () =>
       await context.store.sessions.create(anyone, newSession(id, expires()), { provider: account.provider })
       return (store, caller) => store.signals.revokeAccount(caller, account, { sessions: true, tokens: "all" })
     },
+    "signals.endTokens": async () => (store, caller) =>
+      store.signals.endTokens(caller, { provider: "idp", userId: newId() }).then(() => newId()),
     "verificationTokens.create": async () => {
       const token = newToken(expires())
       return (store, caller) => store.verificationTokens.create(caller, token)

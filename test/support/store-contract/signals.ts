@@ -6,6 +6,7 @@ import {
   type ContractContext,
   createTenant,
   day,
+  expiredRows,
   newAccount,
   newId,
   newSession,
@@ -168,6 +169,120 @@ export function signalContract(context: ContractContext): void {
       expect(await idsIn(caller)).toEqual([])
       expect(await stateOf(caller, account)).toEqual({ tokens: "ai", refresh: "failed" })
       expect(await revoke(caller)).toEqual({ userId: "u", revokedSessions: left })
+    })
+  })
+
+  describe("endTokens", () => {
+    const origin = { userId: "u", provider: "idp", providerSessionId: "sid" }
+    type Origin = { [Name in keyof typeof origin]: string | undefined } & { afterMs?: number }
+    /** Whether a JWT of a sign-in, by default of now, has ended. */
+    const isEnded = async (caller: Tenant, { afterMs = 0, ...one }: Origin) =>
+      (await context.other.signals.holderOf(caller, { ...one, signedIn: context.clock.now + afterMs })).isEnded
+    const rowsIn = async ({ tenant }: Tenant) =>
+      (await context.database.sql("SELECT expires FROM ended_tokens WHERE tenant = ?", [tenant])).map(({ expires }) =>
+        Number(expires),
+      )
+
+    test("of a session of the provider: ends the JWTs that come from it, also those that are renewed, and no others", async () => {
+      const { caller } = await newCaller()
+      await context.store.signals.endTokens(caller, { provider: "idp", providerSessionId: "sid" })
+      const ended: Origin[] = [
+        origin,
+        { ...origin, afterMs: day },
+        { ...origin, provider: undefined },
+        { ...origin, userId: undefined },
+        { ...origin, userId: "not stored" },
+      ]
+      for (const one of ended) expect([one, await isEnded(caller, one)]).toEqual([one, true])
+      const valid: Origin[] = [
+        { ...origin, providerSessionId: "Sid" },
+        { ...origin, providerSessionId: undefined },
+        { ...origin, provider: "Idp" },
+        { userId: "sid", provider: "idp", providerSessionId: "u" },
+      ]
+      for (const one of valid) expect([one, await isEnded(caller, one)]).toEqual([one, false])
+      const { caller: another } = await newCaller()
+      expect(await isEnded(another, origin)).toBe(false)
+    })
+
+    test("of a user: ends the JWTs of earlier sign-ins at the provider, and no others", async () => {
+      const { caller } = await newCaller()
+      await context.store.users.create(caller, newUser({ id: "v" }))
+      await context.store.signals.endTokens(caller, { provider: "idp", userId: "u" })
+      const ended: Origin[] = [
+        origin,
+        { ...origin, afterMs: -day },
+        { ...origin, afterMs: Number.NaN },
+        { ...origin, provider: undefined },
+        { ...origin, providerSessionId: undefined },
+      ]
+      for (const one of ended) expect([one, await isEnded(caller, one)]).toEqual([one, true])
+      const valid: Origin[] = [
+        { ...origin, afterMs: 1 },
+        { ...origin, provider: undefined, afterMs: 1 },
+        { ...origin, provider: "other" },
+        { ...origin, userId: "v" },
+      ]
+      for (const one of valid) expect([one, await isEnded(caller, one)]).toEqual([one, false])
+      // A later end moves the mark.
+      context.clock.now += 1_000
+      await context.other.signals.endTokens(caller, { provider: "idp", userId: "u" })
+      expect(await isEnded(caller, origin)).toBe(true)
+      expect(await rowsIn(caller)).toHaveLength(2)
+      await context.store.users.delete(caller, "u")
+      expect(await isEnded(caller, origin)).toBe(true)
+    })
+
+    test("holderOf returns the stored user", async () => {
+      const { caller } = await newCaller()
+      const { signals, users } = context.store
+      const user = await users.disable(caller, "u", { reason: "why" })
+      for (const _ of ["without marks", "with one"]) {
+        const found = await context.other.signals.holderOf(caller, { ...origin, signedIn: Number.NaN })
+        expect(found.user).toEqual({ ...user, revokedSessions: undefined })
+        const nobody = { ...origin, providerSessionId: undefined, userId: "nobody", signedIn: Number.NaN }
+        expect(await signals.holderOf(caller, nobody)).toEqual({ user: null, isEnded: false })
+        await signals.endTokens(caller, { provider: "idp", userId: "u" })
+      }
+    })
+
+    test("50 calls at the same time, on two stores, leave one mark", async () => {
+      const { caller } = await newCaller()
+      const ended = { provider: "idp", providerSessionId: "sid" }
+      await Promise.all(
+        range(50).map((n) => {
+          const { signals } = n % 2 ? context.store : context.other
+          if (n < 25) return signals.endTokens(caller, ended)
+          return once(context.store, { caller }, async (store, one) => {
+            await store.signals.endTokens(one, ended)
+            return null
+          })
+        }),
+      )
+      expect(await rowsIn(caller)).toHaveLength(2)
+    })
+
+    test.each([
+      ["30 days", undefined, 30],
+      ["30 days if the session policy allows less", 1, 30],
+      ["what the session policy allows if that is more", 90, 90],
+    ])("keeps a mark for %s, and the cleanup deletes it then", async (_, maxAge, days) => {
+      const { caller } = await newCaller()
+      const minute = 60_000
+      await context.store.sessionPolicies.update(caller, { maxAge: maxAge === undefined ? null : maxAge * day })
+      await context.store.signals.endTokens(caller, { provider: "idp", userId: "u" })
+      const expires = context.clock.now + days * day + minute
+      expect(await rowsIn(caller)).toEqual([expires, expires])
+      const { deleteBatch } = expiredRows(context.store, "ended_tokens")
+      const cleanBefore = async (before: number) => {
+        const span = { from: new Date(expires - 1), before: new Date(before), limit: 100 }
+        while ((await deleteBatch({}, span)) !== null);
+      }
+      await cleanBefore(expires)
+      expect(await isEnded(caller, origin)).toBe(true)
+      await cleanBefore(expires + 1)
+      expect(await rowsIn(caller)).toEqual([])
+      expect(await isEnded(caller, origin)).toBe(false)
     })
   })
 }

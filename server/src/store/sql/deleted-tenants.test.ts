@@ -33,6 +33,7 @@ const writes: Record<string, (store: SqlStore, caller: Caller) => Promise<unknow
   session_policies: ({ sessions }, caller) => sessions.revokeAll(caller, { provider: newId() }),
   caches: ({ caches }, caller) =>
     caches.keep(caller, { process: newId(), leaseMs: 1, confirmed: 0, version: 1, ms: 60_000 }),
+  ended_tokens: ({ signals }, caller) => signals.endTokens(caller, { provider: "p", userId: newId() }),
   idempotency_keys: (store, caller) =>
     store.once(caller, { owner: "o", key: newId(), digest: () => "d" }, async () => Buffer.from("answer")),
   webhooks: async ({ webhooks }, caller) => {

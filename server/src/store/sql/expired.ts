@@ -3,6 +3,7 @@ import { oncePer } from "../../util/once-per.js"
 import type { ExpiredRows, ExpiredStore } from "../store.js"
 import { databaseClock } from "./clock.js"
 import { type Database, withShards } from "./database.js"
+import { endedTokensBeyond, maxEndedTokens } from "./ended-tokens.js"
 import { eventSequences } from "./events/event-sequences.js"
 import { oldEvents } from "./events/old-events.js"
 import type { Cell } from "./query/statement.js"
@@ -35,6 +36,8 @@ function expiredIn(database: Database, { eventsKeepMs, auditKeepMs }: ExpiredOpt
     expiredRows(database, walks.verificationTokensByExpiry),
     expiredRows(database, walks.idempotencyKeysByCreation, idempotencyKeysMs),
     expiredRows(database, walks.cachesByExpiry, cachesMs),
+    expiredRows(database, walks.endedTokensByExpiry, 0),
+    endedTokensBeyond(database, maxEndedTokens),
     expiredRows(database, walks.deliveriesByExpiry, 0),
     ...(auditKeepMs > 0 ? [expiredRows(database, walks.auditEntriesByCreation, auditKeepMs)] : []),
     oldEvents(database, eventsKeepMs, eventSequences(database).step),

@@ -1,6 +1,7 @@
 import type { SignalStore } from "../store.js"
 import type { Account } from "../types.js"
 import type { Database } from "./database.js"
+import { endedTokens } from "./ended-tokens.js"
 import type { EventOf } from "./events/event-rows.js"
 import type { AccountRow } from "./schema/rows.js"
 import { providerSessions } from "./sessions/provider-sessions.js"
@@ -32,6 +33,7 @@ export function signalStore(
 
   return {
     endProviderSession: sessionsOf.endProviderSession,
+    ...endedTokens(database, { clock }),
 
     async revokeAccount(caller, { provider, providerAccountId }, { sessions, tokens }) {
       const { tenant } = caller

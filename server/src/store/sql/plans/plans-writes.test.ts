@@ -137,6 +137,15 @@ describe.each(plannedTargets())("plans of writes on %s", (target) => {
     await store.once(anyone, request, write)
     await store.once(anyone, request, write)
     await store.authenticators.listByUserId(anyone, user.id)
+    const [linked = account] = (await store.accounts.listByUser(anyone, user.id, { size: 1 }, { tokens: false })).items
+    for (const providerSessionId of ["sid", "Sid"]) {
+      const origin = { provider: account.provider, providerSessionId }
+      await store.sessions.create(anyone, newSession(user.id, Date.now()), origin)
+      await store.signals.endProviderSession(anyone, { ...origin, providerSessionId: "sid" })
+      await store.signals.revokeAccount(anyone, linked, { sessions: true, tokens: "all" })
+      for (const ended of [origin, { provider: account.provider, userId: user.id }])
+        await store.signals.endTokens(anyone, ended)
+    }
     await store.users.count(anyone, { email: user.email })
     await store.tokenRefreshes.get(anyone, { userId: user.id, provider: account.provider })
     await store.authenticators.updateCounter(anyone, authenticator.credentialID, 1)

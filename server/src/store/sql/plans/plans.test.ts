@@ -1,5 +1,7 @@
 import {
   createUsers,
+  hashOf,
+  numbersTo,
   openPlanned,
   type PlannedDatabase,
   plannedTargets,
@@ -131,6 +133,33 @@ describe.each(plannedTargets())("plans on %s", (target) => {
   })
 
   const severalRows = target === "sqlite" ? "const" : "range"
+  describe("signals.holderOf", () => {
+    const marks = { table: "e", type: expect.stringMatching(/^(ref|const)$/), key: "ended_tokens_tenant" }
+    const ofUser = { table: "u", type: "const", key: "PRIMARY" }
+    beforeAll(async () => {
+      const time = "'2030-01-01 00:00:00.000'"
+      await planned.tables.query(`INSERT INTO ended_tokens (tenant, key_hash, ended, expires)
+        SELECT 'many', ${hashOf(target, "CONCAT('', n)")}, ${time}, ${time} FROM ${numbersTo(4_000)}`)
+      await planned.analyze("ended_tokens")
+    })
+
+    test.each([
+      ["many", [[marks, ofUser], [{ table: "e", type: severalRows, key: "PRIMARY" }]]],
+      ["more", [[marks, ofUser]]],
+    ])("in the tenant %s, of which many has marks, finds its rows by indexes", async (tenant, plans) => {
+      const store = planned.recordingStore()
+      await store.users.create({ tenant }, newUser({ id: user.id }))
+      planned.recorded.length = 0
+      const origin = { userId: user.id, provider: "p", providerSessionId: "sid", signedIn: 0 }
+      expect((await store.signals.holderOf({ tenant }, origin)).user?.id).toBe(user.id)
+      expect(planned.recorded).toHaveLength(plans.length)
+      for (const [n, plan] of plans.entries()) {
+        expect(byTable(await planned.plans.of(planned.recorded[n] as Ran))).toEqual(plan)
+        expect((await planned.plans.rowsExamined(planned.recorded[n] as Ran)) ?? 0).toBeLessThanOrEqual(2)
+      }
+    })
+  })
+
   interface Given {
     user: User
     account: Account

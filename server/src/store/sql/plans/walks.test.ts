@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Store } from "../../store.js"
 import { firstTime } from "../../times.js"
 import type { Page, PageRequest } from "../../types.js"
+import { endedTokensBeyond } from "../ended-tokens.js"
 import { newestSessions } from "../index.js"
 import { along } from "../walks/along.js"
 import { countedAtOnce } from "../walks/count.js"
@@ -57,6 +58,7 @@ describe.each(plannedTargets())("walks on %s", (target) => {
       ],
       verification_tokens: ["identifier, token_hash, expires", `${text("v")}, ${hash}, ${expired}`],
       idempotency_keys: ["key_hash, answer, created", `${hash}, '', ${expired}`],
+      ended_tokens: ["key_hash, ended, expires", `${hash}, ${expired}, ${expired}`],
       caches: ["process, version, lease_ms, confirmed, expires", `${text("p")}, 1, 1, 1, ${expired}`],
       audit_entries: [
         "created, method, key_id, subject, details",
@@ -181,6 +183,12 @@ describe.each(plannedTargets())("walks on %s", (target) => {
     ["the cleanup of sessions", walks.sessionsByExpiry, cleanup("sessions")],
     ["the cleanup of verification tokens", walks.verificationTokensByExpiry, cleanup("verification_tokens")],
     ["the cleanup of idempotency keys", walks.idempotencyKeysByCreation, cleanup("idempotency_keys")],
+    ["the cleanup of ended tokens", walks.endedTokensByExpiry, cleanup("ended_tokens")],
+    [
+      "the cleanup of a tenant's ended tokens",
+      walks.endedTokensOfTenant,
+      () => endedTokensBeyond(planned.recording(), 3).deleteBatch({}, { from: firstTime, before: since, limit: 5 }),
+    ],
     ["the cleanup of caches", walks.cachesByExpiry, cleanup("caches")],
     ["the cleanup of the audit", walks.auditEntriesByCreation, cleanup("audit_entries")],
     ["tenants.page", walks.tenantsByName, (s, page) => s.tenants.page(many, page)],

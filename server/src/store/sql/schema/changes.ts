@@ -17,6 +17,7 @@ const orderOfChanges = [
   "sessions",
   "verification_tokens",
   "authenticators",
+  "ended_tokens",
   "events",
   "idempotency_keys",
 ]

@@ -18,7 +18,7 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
   .map((file) => file.replace(/\.[jt]s$/, ""))
   .sort()
 const tables = [
-  ...["accounts", "api_keys", "audit_entries", "authenticators", "caches", "event_head", "events"],
+  ...["accounts", "api_keys", "audit_entries", "authenticators", "caches", "ended_tokens", "event_head", "events"],
   ...["idempotency_keys", "leases", "session_policies", "sessions", "signing_keys", "tenants", "users"],
   ...["verification_tokens", "webhook_deliveries", "webhooks"],
 ]

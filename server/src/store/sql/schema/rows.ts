@@ -106,6 +106,18 @@ export interface IdempotencyKeyRow extends Owned {
 }
 
 /**
+ * A row of `ended_tokens`: a provider has ended the session, or the sessions of the user, of which `keyHash` is the hash; see
+ * signals/ended-tokens.ts.
+ */
+export interface EndedTokenRow extends Owned {
+  keyHash: Buffer
+  /** When it has ended them. JWTs of sign-ins before are refused. */
+  ended: Date
+  /** When no JWT of such a sign-in is valid any more. */
+  expires: Date
+}
+
+/**
  * A row of `events`. The database generates the id, which orders the events of one tenant only. The sequence is assigned after
  * the commit, when events of the tenant are next read.
  */

@@ -5,6 +5,7 @@ import { type ColumnTypes, tenantColumn } from "./column-types.js"
 import type {
   ApiKeyRow,
   AuditRow,
+  EndedTokenRow,
   EventHeadRow,
   EventRow,
   IdempotencyKeyRow,
@@ -30,6 +31,21 @@ export function serviceEntities(types: ColumnTypes) {
         created: { name: "created", ...time() },
       },
       indices: [{ name: "idempotency_keys_created", columns: ["created"] }],
+    }),
+
+    endedTokens: new EntitySchema<EndedTokenRow>({
+      name: "EndedToken",
+      tableName: "ended_tokens",
+      columns: {
+        tenant,
+        keyHash: { name: "key_hash", primary: true, select: false, ...hash(32) },
+        ended: { name: "ended", ...time() },
+        expires: { name: "expires", ...time() },
+      },
+      indices: [
+        { name: "ended_tokens_expires", columns: ["expires"] },
+        { name: "ended_tokens_tenant", columns: ["tenant", "expires"] },
+      ],
     }),
 
     events: new EntitySchema<EventRow>({

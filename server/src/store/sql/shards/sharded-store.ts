@@ -13,7 +13,6 @@ const ofTenants = [
   "tokenRefreshes",
   "sessions",
   "sessionPolicies",
-  "signals",
   "verificationTokens",
   "authenticators",
   "caches",

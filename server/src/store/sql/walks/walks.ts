@@ -63,6 +63,8 @@ export const walks = {
 
   verificationTokensByExpiry: walk("verificationTokens", "verification_tokens_expires", [], ["expires"]),
   idempotencyKeysByCreation: walk("idempotencyKeys", "idempotency_keys_created", [], ["created"]),
+  endedTokensByExpiry: walk("endedTokens", "ended_tokens_expires", [], ["expires"]),
+  endedTokensOfTenant: walk("endedTokens", "ended_tokens_tenant", ["tenant"], ["expires"]),
   cachesByExpiry: walk("caches", "caches_expires", [], ["expires"]),
 
   webhooksOfTenant: walk("webhooks", "PRIMARY", ["tenant"], ["id"]),

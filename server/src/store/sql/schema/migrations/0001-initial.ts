@@ -139,6 +139,12 @@ function tablesOf(types: ColumnTypes) {
       indexes: { idempotency_keys_created: ["created"] },
     },
 
+    ended_tokens: {
+      columns: { tenant: key(63), key_hash: hash, ended: time, expires: time },
+      key: ["tenant", "key_hash"],
+      indexes: { ended_tokens_expires: ["expires"], ended_tokens_tenant: ["tenant", "expires"] },
+    },
+
     signing_keys: { columns: { number: whole, private_key: longText, used_from: time }, key: ["number"] },
 
     webhooks: {
