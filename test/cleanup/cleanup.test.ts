@@ -95,6 +95,7 @@ describe("expired rows", () => {
         "idempotency_keys: 0",
         "caches: 0",
         "ended_tokens: 0",
+        "webhook_deliveries: 0",
         "audit_entries: 0",
         "events: 0",
         "users: 0",

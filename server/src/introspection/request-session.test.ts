@@ -117,6 +117,8 @@ describe("findRequestSession", () => {
       expect([claims, await isFound(claims)]).toEqual([claims, true])
     expect(await isFound(ended, { withUser: false })).toBe(true)
     expect(await isFound({ uid: "x".repeat(256), ...ended }, { userIdClaim: "uid" })).toBe(false)
+    // The JWTs are issued by another clock, and before.
+    at.now += 30_000
     await at.store.signals.endTokens(caller, { provider: "idp", userId: "eve" })
     const signIns = [{}, { provider: "idp" }, { provider: "idp", auth_time: seconds }, { ...later, auth_time: "soon" }]
     for (const claims of signIns) expect([claims, await isFound(claims)]).toEqual([claims, false])
