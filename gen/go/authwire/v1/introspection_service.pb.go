@@ -95,10 +95,10 @@ type IntrospectRequest struct {
 	Salt *string `protobuf:"bytes,4,opt,name=salt,proto3,oneof" json:"salt,omitempty"`
 	// Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two.
 	Strategy SessionStrategy `protobuf:"varint,5,opt,name=strategy,proto3,enum=authwire.v1.SessionStrategy" json:"strategy,omitempty"`
-	// Whether the user of a JWT is read from the database. The JWT of a user who is disabled is then not active. Absent: the
-	// user is read for that alone, and a JWT whose user is not stored is active. true: the user is returned too, and a JWT
-	// whose user is not stored, or has been deleted, is not active. false: nothing is read, so JWTs need no database, and the
-	// JWT of a disabled user stays active until it expires.
+	// Whether the user of a JWT is read from the database. The JWT of a user who is disabled, or one that a signal of a provider
+	// has ended, is then not active. Absent: the user is read for that alone, and a JWT whose user is not stored is active. true:
+	// the user is returned too, and a JWT whose user is not stored, or has been deleted, is not active. false: nothing is read, so
+	// JWTs need no database, and such a JWT stays active until it expires.
 	WithUser *bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3,oneof" json:"with_user,omitempty"`
 	// The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
 	// that is not empty. Default: `sub`.

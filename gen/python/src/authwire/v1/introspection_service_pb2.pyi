@@ -78,10 +78,10 @@ class IntrospectRequest(_message.Message):
     strategy: Global___SessionStrategy.ValueType
     """Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two."""
     with_user: _builtins.bool
-    """Whether the user of a JWT is read from the database. The JWT of a user who is disabled is then not active. Absent: the
-    user is read for that alone, and a JWT whose user is not stored is active. true: the user is returned too, and a JWT
-    whose user is not stored, or has been deleted, is not active. false: nothing is read, so JWTs need no database, and the
-    JWT of a disabled user stays active until it expires.
+    """Whether the user of a JWT is read from the database. The JWT of a user who is disabled, or one that a signal of a provider
+    has ended, is then not active. Absent: the user is read for that alone, and a JWT whose user is not stored is active. true:
+    the user is returned too, and a JWT whose user is not stored, or has been deleted, is not active. false: nothing is read, so
+    JWTs need no database, and such a JWT stays active until it expires.
     """
     user_id_claim: _builtins.str
     """The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text

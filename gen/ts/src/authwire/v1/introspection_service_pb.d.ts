@@ -60,10 +60,10 @@ export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest">
   strategy: SessionStrategy;
 
   /**
-   * Whether the user of a JWT is read from the database. The JWT of a user who is disabled is then not active. Absent: the
-   * user is read for that alone, and a JWT whose user is not stored is active. true: the user is returned too, and a JWT
-   * whose user is not stored, or has been deleted, is not active. false: nothing is read, so JWTs need no database, and the
-   * JWT of a disabled user stays active until it expires.
+   * Whether the user of a JWT is read from the database. The JWT of a user who is disabled, or one that a signal of a provider
+   * has ended, is then not active. Absent: the user is read for that alone, and a JWT whose user is not stored is active. true:
+   * the user is returned too, and a JWT whose user is not stored, or has been deleted, is not active. false: nothing is read, so
+   * JWTs need no database, and such a JWT stays active until it expires.
    *
    * @generated from field: optional bool with_user = 6;
    */
