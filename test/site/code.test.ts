@@ -71,7 +71,7 @@ const programs: readonly [page: string, block: number, before: string][] = [
   ],
   [
     "docs/signals.md",
-    1,
+    2,
     `${client}const sessionToken = "s"\nconst authwire = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "" })\n`,
   ],
   ["docs/sessions.md", 5, app + expressAuth + adapter + reach],
