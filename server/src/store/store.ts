@@ -647,8 +647,8 @@ export interface WebhookStore {
     id: string,
     added: { after: number; position: number; messages: readonly WebhookMessage[] },
   ): Promise<boolean>
-  /** Returns the first 1,000 deliveries that are pending, in the order of their numbers. */
-  pending(caller: Caller, id: string): Promise<WebhookDelivery[]>
+  /** Returns the first 1,000 deliveries that are pending and have numbers above `after`, in the order of their numbers. */
+  pending(caller: Caller, id: string, after?: number): Promise<WebhookDelivery[]>
   /** Returns whether 100,000 deliveries are pending. Then none is to be added. */
   isFull(caller: Caller, id: string): Promise<boolean>
   /** Records an attempt. Has no effect on a delivery that has been deleted. */

@@ -2,15 +2,13 @@ import type { Store } from "../store/store.js"
 import type { ActiveWebhook, WebhookAttempts, WebhookDelivery, WebhookDisableReason } from "../store/types.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
 import { bodyOf } from "./body.js"
+import { knownDeliveries } from "./known-deliveries.js"
 import { messageId } from "./message-id.js"
 import { maxAttempts, pauseMs } from "./pauses.js"
 import type { Outcome, WebhookSender } from "./sender.js"
 
 /** The most deliveries of a webhook that are sent at the same time, each of another user. */
 const sendsAtOnce = 8
-
-/** The number of deliveries that WebhookStore.pending returns at most. */
-const pendingAtOnce = 1_000
 
 /** How far away the next delivery must be so that those that wait are forgotten until then, in milliseconds. */
 const idleMs = 5_000
@@ -23,6 +21,10 @@ export interface QueueOptions {
   sender: Pick<WebhookSender, "send">
   /** Called when the database fails. What was sent, but could not be recorded, is sent again. */
   onFailure: (error: unknown) => void
+  /** Reads of many webhooks take turns. */
+  inTurn: <T>(read: () => Promise<T>) => Promise<T>
+  /** Whether this process may send now. */
+  maySend: () => boolean
   /** Takes a slot to send; undefined if there is none now. The result gives it back. */
   slot: (tenant: string) => (() => void) | undefined
   /** Called with each outcome, and whether the receiver has accepted the delivery. */
@@ -37,11 +39,13 @@ export interface QueueOptions {
  */
 export interface DeliveryQueue {
   webhook: ActiveWebhook
-  /** Whether as many deliveries wait as are known at a time. */
+  /** Whether more deliveries may wait than are known at a time. */
   readonly isFull: boolean
   /** When the oldest event was written that waits, by the last read of the database; undefined: none waits. */
   readonly oldest: Date | undefined
-  /** Reads the deliveries again when there is something to do: some were added, or changed by a call. */
+  /** Reads the deliveries again: some were added. */
+  added(): void
+  /** Reads them again from the first one: the webhook, or a delivery, was changed by a call. */
   changed(): void
   /** Sends what is due. Never throws. */
   poll(): Promise<void>
@@ -51,17 +55,15 @@ export interface DeliveryQueue {
 
 /** @param signal Gives up what is being sent. It is sent again, by another process. */
 export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, signal: AbortSignal): DeliveryQueue {
-  const { store, sender, onFailure, slot, onSent, disable } = options
+  const { store, sender, onFailure, inTurn, maySend, slot, onSent, disable } = options
   const { id, tenant } = webhook
   const caller = { tenant }
-  /** Those that wait, by their users. Events without a user are in the order of their own. */
-  const waiting = new Map<string, WebhookDelivery[]>()
+  const known = knownDeliveries((after) => inTurn(() => store.webhooks.pending(caller, id, after)))
   /** The users of the deliveries that are being sent. */
   const sending = new Map<string, Promise<void>>()
-  /** What became of deliveries since the last read of the database began, which may not know it yet. Undefined: accepted. */
-  const settled = new Map<number, WebhookDelivery | undefined>()
   let isStale = true
-  let isFull = false
+  /** Whether some have been sent since the last read. */
+  let isSending = false
   let isClosed = false
   let oldest: Date | undefined
   /** When there is something to do, by the clock of the store. */
@@ -70,20 +72,9 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
   let pausedUntil = 0
 
   const read = oneAtATime(async () => {
-    isStale = false
-    settled.clear()
-    const found = await store.webhooks.pending(caller, id)
-    isFull = found.length === pendingAtOnce
-    waiting.clear()
-    for (const row of found) {
-      const delivery = settled.has(row.number) ? settled.get(row.number) : row
-      if (delivery === undefined) continue
-      const user = delivery.userId ?? ""
-      const own = waiting.get(user)
-      if (own === undefined) waiting.set(user, [delivery])
-      else own.push(delivery)
-    }
-    oldest = found[0]?.created
+    isStale = isSending = false
+    await known.read(store.now())
+    oldest = known.oldest
   })
 
   function pause(error: unknown): void {
@@ -95,8 +86,8 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
   /** Starts what is due and returns when the next delivery is, which may be now. */
   function start(now: number): number {
     let next = Number.POSITIVE_INFINITY
-    for (const [user, [first]] of waiting) {
-      if (first === undefined || sending.has(user)) continue
+    for (const [user, first] of known.firsts()) {
+      if (sending.has(user)) continue
       const at = first.nextAttempt?.getTime() ?? 0
       if (at > now) {
         next = Math.min(next, at)
@@ -104,6 +95,7 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
       }
       const give = sending.size < sendsAtOnce ? slot(tenant) : undefined
       if (give === undefined) return now
+      isSending = true
       const sent = attempt(first)
         .catch(pause)
         .finally(() => {
@@ -130,15 +122,23 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
     }
     due = start(now)
     if (sending.size > 0) return
-    const firsts = [...waiting.values()].flatMap(([first]) => first?.created.getTime() ?? [])
-    oldest = firsts.length === 0 ? undefined : new Date(Math.min(...firsts))
-    if (isFull && waiting.size === 0) {
-      // There may be more.
+    if (known.isFull && due > now) {
+      // There may be more. If nothing of these could be sent, they are not worth haste.
+      known.pass()
       isStale = true
       due = now
-      void queue.poll()
-    } else if (due > now + idleMs) {
-      waiting.clear()
+      if (isSending) void queue.poll()
+      return
+    }
+    const firsts = [...known.firsts()].map(([, { created }]) => created.getTime())
+    if (known.passedDue === Number.POSITIVE_INFINITY)
+      oldest = firsts.length === 0 ? undefined : new Date(Math.min(...firsts))
+    if (known.passedDue < due) {
+      due = known.passedDue
+      isStale = true
+    }
+    if (due > now + idleMs) {
+      known.forget()
       isStale = true
     }
   }
@@ -155,6 +155,8 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
     const user = includeUser && userId !== undefined ? await store.users.get(caller, userId) : undefined
     const at = new Date(store.now())
     const body = bodyOf(delivery, tenant, user)
+    // The database may have taken long.
+    if (!maySend()) return
     const outcome = await sender.send({ url, secrets, id: messageId(delivery), at, body }, signal)
     // It is unknown whether the receiver has it.
     if (signal.aborted) return
@@ -173,31 +175,27 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
       durationMs: outcome.durationMs,
     }
     await store.webhooks.record(caller, delivery, result)
-    settle(delivery, isAccepted ? undefined : { ...delivery, ...result })
+    known.settle(delivery, isAccepted ? undefined : { ...delivery, ...result })
     if (status === 410) await disable(queue.webhook, "gone")
     else if (!isAccepted && attempts >= maxAttempts) await disable(queue.webhook, "failing")
     else if (!isAccepted && asked !== undefined) pausedUntil = store.now() + asked
   }
 
-  function settle({ number, userId = "" }: WebhookDelivery, later: WebhookDelivery | undefined): void {
-    settled.set(number, later)
-    const own = waiting.get(userId) ?? []
-    const index = own.findIndex((one) => one.number === number)
-    if (index < 0) return
-    if (later === undefined) own.splice(index, 1)
-    else own[index] = later
-    if (own.length === 0) waiting.delete(userId)
-  }
-
   const queue: DeliveryQueue = {
     webhook,
     get isFull() {
-      return isFull
+      // During a pause they are not read.
+      return known.isPartial || store.now() < pausedUntil
     },
     get oldest() {
       return oldest
     },
+    added() {
+      isStale = true
+      due = 0
+    },
     changed() {
+      known.restart()
       isStale = true
       due = 0
     },

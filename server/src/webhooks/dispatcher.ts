@@ -54,8 +54,10 @@ const sendingMs = leaseMs - 16_000
 /** The pause between two reads of the webhooks, and between two polls of their events. */
 const listMs = 1_000
 const pollMs = 250
-/** For how many tenants deliveries are made at the same time, so that calls have most of the connections. */
-const tenantsAtOnce = 4
+/** The pause before a process that does not have the lease asks again. */
+const idleMs = 2_000
+/** For how many webhooks deliveries are made, or read, at the same time, so that calls have most of the connections. */
+const webhooksAtOnce = 4
 /** The shortest time between two lines of the log about failures. */
 const failureMs = 10_000
 /** The timeout for releasing the lease at the end. */
@@ -72,7 +74,7 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
   const { signal } = stopping
   const givingUp = new AbortController()
   const slots = deliverySlots()
-  const inTurn = atMost(tenantsAtOnce)
+  const inTurn = atMost(webhooksAtOnce)
   const queues = new Map<string, DeliveryQueue>()
   /** The tenants whose events become deliveries now. */
   const adding = new Map<string, Promise<void>>()
@@ -109,7 +111,8 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
     deliveryQueue(
       webhook,
       {
-        ...{ store, sender, onFailure, disable },
+        ...{ store, sender, onFailure, disable, inTurn },
+        maySend: () => hasLease(sendingMs),
         slot: (tenant) => (hasLease(sendingMs) ? slots(tenant) : undefined),
         onSent: (outcome, isAccepted) => observer?.sent(outcome, isAccepted),
       },
@@ -157,7 +160,7 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
         while (queue.webhook.position < last && hasLease(leaseMs) && !(await isFull(queue))) {
           const { position } = queue.webhook
           const { added, missed } = await inTurn(() => addDeliveries(store, queue.webhook, last))
-          if (added > 0) queue.changed()
+          if (added > 0) queue.added()
           if (missed) await disable(queue.webhook, "behind")
           // Another process has made them.
           if (queue.webhook.position === position) return
@@ -200,7 +203,7 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
       })
       const since = [...queues.values()].flatMap(({ oldest }) => oldest?.getTime() ?? [])
       observer?.oldest(since.length === 0 ? 0 : Math.max(0, store.now() - Math.min(...since)))
-      await delay(renewed === undefined ? listMs : pollMs, undefined, { signal, ref: false }).catch(() => {})
+      await delay(renewed === undefined ? idleMs : pollMs, undefined, { signal, ref: false }).catch(() => {})
     }
   }
   const ended = run()

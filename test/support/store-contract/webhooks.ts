@@ -227,6 +227,7 @@ export function webhookContract(context: ContractContext): void {
       await context.store.webhooks.record(caller, { webhookId: id, number: 2 }, accepted)
       await context.store.webhooks.record(caller, { webhookId: id, number: 3 }, failed)
       expect(await numbers(caller, id)).toEqual([1, 3])
+      expect((await context.other.webhooks.pending(caller, id, 1)).map(({ number }) => number)).toEqual([3])
       const all = await listed(caller, id)
       expect(all.map(({ number }) => number)).toEqual([3, 2, 1])
       expect(all[0]).toEqual({ ...message(3), webhookId: id, number: 3, ...failed })
@@ -278,23 +279,30 @@ export function webhookContract(context: ContractContext): void {
       expect((await listed(caller, other)).map(({ attempts }) => attempts)).toEqual([3])
     })
 
-    test("those of a deleted webhook exist for no call, and are deleted after their time", async () => {
+    test("those of a deleted webhook exist for no call; they are deleted 5 days after they were accepted, or else after 30", async () => {
       const { caller, id } = await newCaller()
       // A time that no other test uses.
       const now = context.clock.now
       context.clock.now = Date.UTC(1993, 0, 1)
       await add(caller, id, 3)
-      const expires = context.clock.now + 5 * day
+      await context.store.webhooks.record(caller, { webhookId: id, number: 1 }, failed)
+      await context.store.webhooks.record(caller, { webhookId: id, number: 2 }, accepted)
+      const [soon, late] = [context.clock.now + 5 * day, context.clock.now + 30 * day] as const
       context.clock.now = now
       await context.store.webhooks.delete(caller, id)
       expect(await listed(caller, id)).toEqual([])
       expect(await context.store.webhooks.redeliver(caller, { webhookId: id, number: 1 })).toBeNull()
       expect(await context.store.webhooks.secrets(caller, id)).toEqual([])
       const rows = expiredRows(context.store, "webhook_deliveries")
-      const from = new Date(expires - day)
-      expect(await rows.deleteBatch({}, { from, before: new Date(expires), limit: 10 })).toBeNull()
-      const deleted = await rows.deleteBatch({}, { from, before: new Date(expires + 1), limit: 10 })
-      expect(deleted).toMatchObject({ count: 3 })
+      for (const [expires, count] of [
+        [soon, 1],
+        [late, 2],
+      ] as const) {
+        const from = new Date(expires - day)
+        expect(await rows.deleteBatch({}, { from, before: new Date(expires), limit: 10 })).toBeNull()
+        const before = new Date(expires + 1)
+        expect(await rows.deleteBatch({}, { from, before, limit: 10 })).toMatchObject({ count })
+      }
       await context.store.webhooks.record(caller, { webhookId: id, number: 1 }, failed)
       expect(await context.database.sql("SELECT number FROM webhook_deliveries WHERE webhook_id = ?", [id])).toEqual([])
     })

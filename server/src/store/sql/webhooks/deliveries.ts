@@ -9,8 +9,9 @@ import { listAlong } from "../walks/list.js"
 import type { PageTokens } from "../walks/page-tokens.js"
 import { type WalkOf, walks } from "../walks/walks.js"
 
-/** How long deliveries are kept after their event, in milliseconds: five days, longer than one is repeated. */
-const deliveriesKeepMs = 5 * 86_400_000
+/** How long deliveries are kept after the last attempt, and those that wait, also of a webhook that is disabled. In milliseconds. */
+const acceptedKeepMs = 5 * 86_400_000
+const pendingKeepMs = 30 * 86_400_000
 
 /** The deliveries of a webhook that wait and are known to the process that sends them. */
 export const pendingAtOnce = 1_000
@@ -19,7 +20,7 @@ export const pendingAtOnce = 1_000
 export const maxPending = 100_000
 
 const attemptColumns = [
-  ...(["pending", "attempts", "lastAttempt", "nextAttempt", "status", "failure", "durationMs"] as const),
+  ...(["pending", "attempts", "lastAttempt", "nextAttempt", "status", "failure", "durationMs", "expires"] as const),
 ]
 
 type OfDeliveries = "addTest" | "deliveries" | "redeliver" | "add" | "pending" | "isFull" | "record"
@@ -45,7 +46,7 @@ export function webhookDeliveryRows(
     listAlong(database, walk, { alias: "d", select: deliveries.columns("d"), backwards: true })
   const lists = { all: listOf(walks.deliveriesOfWebhook), byState: listOf(walks.deliveriesByState) }
   const pending = along(database, walks.deliveriesByState, {
-    ...{ alias: "d", select: deliveries.columns("d"), limit: pendingAtOnce },
+    ...{ alias: "d", select: deliveries.columns("d"), after: ["number"], limit: pendingAtOnce },
   })
   const lastOfFull = along(database, walks.deliveriesByState, {
     ...{ alias: "d", select: "d.number", limit: 1, offset: maxPending - 1 },
@@ -71,10 +72,10 @@ export function webhookDeliveryRows(
       deliveries: webhooks.value("deliveries", count) as number,
     }
   }
+  const expiryOf = (pending: boolean) => new Date(clock() + (pending ? pendingKeepMs : acceptedKeepMs))
   const rowOf = (tenant: string, key: WebhookDeliveryKey, message: WebhookMessage): WebhookDeliveryRow => {
     const now = new Date(clock())
-    const expires = new Date(now.getTime() + deliveriesKeepMs)
-    return { tenant, ...key, ...message, pending: true, attempts: 0, nextAttempt: now, expires }
+    return { tenant, ...key, ...message, pending: true, attempts: 0, nextAttempt: now, expires: expiryOf(true) }
   }
 
   return {
@@ -118,7 +119,7 @@ export function webhookDeliveryRows(
         const [cells] = await sql.read(deliveries.byKey, { tenant, ...key })
         if (place === null || cells === undefined) return null
         const again = { ...deliveryOf(cells), pending: true, attempts: 0, nextAttempt: new Date(clock()) }
-        await sql.write(record, { tenant, ...again })
+        await sql.write(record, { tenant, ...again, expires: expiryOf(true) })
         await sql.write(advance, { tenant, id: webhookId, ...place, version: place.version + 1 })
         return again
       })
@@ -139,9 +140,10 @@ export function webhookDeliveryRows(
       })
     },
 
-    async pending(caller, webhookId) {
+    async pending(caller, webhookId, after = 0) {
       const { tenant } = caller
-      const rows = await database.reads(caller).read(pending, { of: { tenant, webhookId, pending: true } })
+      const of = { tenant, webhookId, pending: true }
+      const rows = await database.reads(caller).read(pending, { of, after: { number: after } })
       return deliveries.readable(rows, deliveryOf)
     },
 
@@ -152,7 +154,12 @@ export function webhookDeliveryRows(
     },
 
     async record(caller, key, attempts) {
-      const row = { tenant: caller.tenant, ...key, ...attempts } as WebhookDeliveryRow
+      const row = {
+        tenant: caller.tenant,
+        ...key,
+        ...attempts,
+        expires: expiryOf(attempts.pending),
+      } as WebhookDeliveryRow
       await database.write(caller, [deliveries.nameOf(row)], (sql) => sql.write(record, row))
     },
   }
