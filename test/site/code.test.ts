@@ -69,12 +69,12 @@ const programs: readonly [page: string, block: number, before: string][] = [
     3,
     `${client}const authwire = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "", sessionCache: {} })\n`,
   ],
+  ["docs/sessions.md", 5, app + expressAuth + adapter + reach],
   [
     "docs/signals.md",
     2,
     `${client}const sessionToken = "s"\nconst authwire = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "" })\n`,
   ],
-  ["docs/sessions.md", 5, app + expressAuth + adapter + reach],
 ]
 
 describe("the code of the pages", () => {
