@@ -8,6 +8,7 @@ import {
   SessionService,
   TenantService,
   UserService,
+  WebhookService,
 } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect"
@@ -43,6 +44,7 @@ export const authenticators = createClient(AuthenticatorService, transport)
 export const events = createClient(EventService, transport)
 export const audit = createClient(AuditService, transport)
 export const tenants = createClient(TenantService, transport)
+export const webhooks = createClient(WebhookService, transport)
 export const apiKeys = createClient(ApiKeyService, transport)
 
 /** What an error means for the person at the console, in one sentence, and what to do. */

@@ -15,6 +15,8 @@ import { Policy } from "./views/policy.tsx"
 import { Tenants } from "./views/tenants.tsx"
 import { User } from "./views/user.tsx"
 import { Users } from "./views/users.tsx"
+import { Webhook } from "./views/webhook.tsx"
+import { Webhooks } from "./views/webhooks.tsx"
 
 function App() {
   const key = useLoaded((signal) => apiKeys.getCurrentApiKey({}, { signal }), [])
@@ -52,6 +54,7 @@ const pages: Readonly<Record<string, { scope?: string; View: () => JSX.Element }
   "/live": { scope: "events:watch", View: Live },
   "/audit": { scope: "audit:read", View: Audit },
   "/policy": { scope: "session-policy:read", View: Policy },
+  "/webhooks": { scope: "webhooks:read", View: Webhooks },
   "/keys": { scope: "keys:read", View: Keys },
   "/tenants": { scope: "tenants:read", View: Tenants },
 }
@@ -74,8 +77,10 @@ function View() {
     const find = (selector: string) => document.querySelector<HTMLElement>(selector)
     ;(find("main [data-focus]") ?? find("main h1"))?.focus()
   }, [path])
-  const user = idIn(/^\/users\/([^/]+)$/.exec(path)?.[1] ?? "")
-  if (user !== "" && can("users:read")) return <User key={user} id={user} />
+  const [, of = "", one = ""] = /^\/(users|webhooks)\/([^/]+)$/.exec(path) ?? []
+  const id = idIn(one)
+  if (of === "users" && id !== "" && can("users:read")) return <User key={id} id={id} />
+  if (of === "webhooks" && id !== "" && can("webhooks:read")) return <Webhook key={id} id={id} />
   const page = pages[path]
   if (page === undefined) return <Nothing>There is no such page.</Nothing>
   if (page.scope !== undefined && !can(page.scope))

@@ -20,6 +20,16 @@ export const methods: ReadonlySet<string> = new Set(
     SessionPolicyService: ["GetSessionPolicy", "UpdateSessionPolicy"],
     AuthenticatorService: ["ListAuthenticators", "DeleteAuthenticator"],
     EventService: ["Watch"],
+    WebhookService: [
+      "CreateWebhook",
+      "ListWebhooks",
+      "UpdateWebhook",
+      "DeleteWebhook",
+      "RotateSecret",
+      "SendTest",
+      "ListDeliveries",
+      "Redeliver",
+    ],
     AuditService: ["ListAuditEntries"],
   }).flatMap(([service, names]) => names.map((name) => `authwire.v1.${service}/${name}`)),
 )

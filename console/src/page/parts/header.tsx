@@ -58,6 +58,7 @@ export function Header() {
         {can("events:watch") && link("/live", "Live")}
         {can("audit:read") && link("/audit", "Audit")}
         {can("session-policy:read") && link("/policy", "Policy")}
+        {can("webhooks:read") && link("/webhooks", "Webhooks")}
         {can("keys:read") && link("/keys", "Keys")}
         {can("tenants:read") && link("/tenants", "Tenants")}
       </nav>

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact"
 import { useContext, useEffect, useRef, useState } from "preact/hooks"
 import { explain } from "../client.ts"
 import { Access } from "../permissions.ts"
-import { MadeKey } from "./made-key.tsx"
+import { MadeSecret } from "./made-secret.tsx"
 
 /** A dialog that creates an API key with scopes that the console's own key has, and shows the key once. */
 export function KeyDialog(props: {
@@ -38,7 +38,10 @@ export function KeyDialog(props: {
       setRunning(false)
     }
   }
-  if (made !== undefined) return <MadeKey text={made} close={close} />
+  if (made !== undefined) {
+    const about = "It is shown only now, because the service keeps only a hash of it. Keep it like a password."
+    return <MadeSecret title="The new key" about={about} text={made} close={close} />
+  }
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="key-title">
       <form

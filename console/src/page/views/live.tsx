@@ -11,7 +11,10 @@ import { plain } from "../text.ts"
 /** The number of events that stay on the page. */
 const kept = 200
 
-const kinds = Object.values(EventKind).filter((kind): kind is EventKind => typeof kind === "number" && kind !== 0)
+/** The kinds of events that this console knows. */
+export const kinds = Object.values(EventKind).filter(
+  (kind): kind is EventKind => typeof kind === "number" && kind !== 0,
+)
 export const kindName = (kind: EventKind) => (EventKind[kind] ?? String(kind)).toLowerCase().replaceAll("_", " ")
 
 interface Seen {
