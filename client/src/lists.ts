@@ -50,7 +50,7 @@ type Lister<Request extends DescMessage, Item, Page> = (
 /** The list methods of the client of users. */
 export interface UserLists {
   /**
-   * Lists the users that match the filters, in the order that ListUsers describes. `pageSize` is the number of users per
+   * Lists the users that match the filters, in the order that ListUsers describes: without a filter the oldest first, unless `newestFirst` is set. `pageSize` is the number of users per
    * call, 50 by default and at most 100. `pageToken` is the position at which the list begins. The timeout of a call applies to
    * each page.
    *

@@ -64,6 +64,31 @@ describe("authwire keys and tenants", () => {
     expect(expires.getTime() - Date.now() - 90 * 86_400_000).toBeLessThanOrEqual(0)
   })
 
+  test("list names the preset of the scopes, or the first three; with --json it prints all", async () => {
+    const five = ["users:read", "users:write", "sessions:read", "sessions:write", "audit:read"]
+    for (const [name, scopes] of [
+      ["its preset", "operator"],
+      ["some", five.join()],
+      ["one", "sessions:introspect"],
+    ]) {
+      expect(await authwire("keys", "create", `--name=${name}`, `--scopes=${scopes}`)).toMatchObject({ code: 0 })
+    }
+    const { stdout } = await authwire("keys", "list")
+    expect(stdout).toMatch(/ its preset +default +operator {2}/)
+    expect(stdout).toMatch(/ some +default +users:read,users:write,sessions:read and 2 more {2}/)
+    // Which is a preset too, but says more.
+    expect(stdout).toMatch(/ one +default +sessions:introspect {2}/)
+    const printed = (await authwire("keys", "list", "--json")).stdout.trim().split("\n")
+    const [key] = printed.map((line) => JSON.parse(line)).filter(({ name }) => name === "some")
+    expect(key).toMatchObject({
+      id: expect.stringMatching(/^[a-z2-7]{16}$/),
+      scopes: five,
+      tenant: "default",
+      state: "valid",
+    })
+    expect(JSON.stringify(key)).not.toMatch(/secret/i)
+  })
+
   test("list shows every key and its state, and no secret; revoke ends a key only once", async () => {
     const made = await authwire("keys", "create", "--name=to be ended", "--scopes=all", "--certificate-name=DNS:c.d")
     const [, id = "", secret = ""] = keyForm.exec(made.stdout) ?? []

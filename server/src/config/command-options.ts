@@ -154,11 +154,12 @@ export const commandOptions = {
     default: "false",
     help: "Print each event as a line of JSON.",
     helpOf: {
+      "keys list": "Print JSON, one object per line, with all scopes.",
       users: "Print JSON, one object per line.",
       sessions: "Print JSON, one object per line.",
       audit: "Print JSON, one object per line.",
       webhooks: "Print JSON, one object per line.",
     },
-    commands: ["events tail", "users", "sessions", "policy", "audit", "webhooks"],
+    commands: ["keys list", "events tail", "users", "sessions", "policy", "audit", "webhooks"],
   },
 } as const satisfies Record<string, OptionDefinition>

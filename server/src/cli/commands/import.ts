@@ -18,7 +18,8 @@ import { requireReadableTexts, requireTenant, withDatabase, withStartError } fro
  * `authwire import`: reads the data that an adapter has written and reports on it. With `--apply` it makes the tenant's
  * data the same and compares every row. Throws ConfigurationError and StartError.
  *
- * @returns The exit code: 1 if errors keep rows from being imported, or if the comparison finds a difference.
+ * @returns The exit code: 1 if errors keep rows from being imported, or if the comparison finds a difference. Rows that only
+ * the tenant has are one only with `--delete`.
  */
 export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
   const readOnly = !configuration.apply
@@ -135,6 +136,7 @@ async function write(
   { print, say }: CommandOutput,
 ): Promise<number> {
   const { work, phase } = copying(parts, configuration)
+  const { delete: deletes } = configuration
   try {
     // First, so that the sessions are never without it.
     await parts.policy?.write()
@@ -146,19 +148,20 @@ async function write(
   const found = await phase("comparing", work.compare)
   const all = Object.values(found)
   const differ = all.some(({ missing, changed }) => missing + changed !== 0)
-  const hasMore = all.some(({ surplus }) => surplus !== 0)
-  if (!differ && !hasMore) {
+  const more = all.reduce((sum, { surplus }) => sum + surplus, 0)
+  if (!differ && more === 0) {
     say(`every row was compared: source and target are equal${exceptSkipped(parts.check)}\n`)
     return 0
   }
   print(`\n${differencesReport(found, ["missing", "different", "only in Authwire"])}`)
   if (differ) say("source and target differ: run the command again if the source has changed meanwhile\n")
-  if (hasMore) {
+  else say(`every row of the source was compared, and is in the target${exceptSkipped(parts.check)}\n`)
+  if (more > 0) {
     say(
-      "the tenant has rows that the source does not have: they stay. --delete deletes them, and with them users who signed up in Authwire\n",
+      `the tenant has rows that the source does not have (${more}): they stay. --delete deletes them, and with them users who signed up in Authwire\n`,
     )
   }
-  return 1
+  return differ || (more > 0 && deletes) ? 1 : 0
 }
 
 function exceptSkipped({ skipped }: Check): string {

@@ -1,4 +1,5 @@
 import { formatKey, hashSecret, isKeyId, newKey } from "../../auth/api-key.js"
+import { scopePresets } from "../../auth/scope-presets.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
@@ -60,6 +61,18 @@ function stateOf({ revoked, expires }: ApiKey, now: Date): "revoked" | "expired"
   return expires !== undefined && expires <= now ? "expired" : "valid"
 }
 
+/** The most scopes that a line of the list has. */
+const maxScopes = 3
+
+/** Returns the name of the preset that has these scopes, or the first of them. `--json` prints all. */
+function shownScopes(scopes: readonly string[]): string {
+  const sorted = [...scopes].sort().join()
+  const preset = scopePresets.find((one) => [...one.scopes].sort().join() === sorted)
+  if (preset !== undefined && scopes.length > 1) return preset.name
+  const more = scopes.length - maxScopes
+  return scopes.slice(0, maxScopes).join(",") + (more > 0 ? ` and ${more} more` : "")
+}
+
 /** `authwire keys list`. Throws StartError. */
 export const listKeys: Work<"keys list"> = async (configuration, { print }) => {
   const [now, all] = await withDatabase(
@@ -67,12 +80,20 @@ export const listKeys: Work<"keys list"> = async (configuration, { print }) => {
     async (database) => [await timeOf(database), await apiKeyStore(database).list({})] as const,
   )
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
+  if (configuration.json) {
+    const text = all.map((key) => {
+      const { secretHash: _, ...shown } = key
+      return `${JSON.stringify({ ...shown, state: stateOf(key, now) })}\n`
+    })
+    await print(text.join(""))
+    return
+  }
   const head = ["id", "name", "tenant", "scopes", "certificate", "created", "expires", "state"]
   const rows = all.map((key) => [
     key.id,
     key.name,
     key.tenant,
-    key.scopes.join(","),
+    shownScopes(key.scopes),
     key.certificateName ?? "",
     date(key.created),
     date(key.expires),
