@@ -68,9 +68,24 @@ export function http1Connections(options: {
         clearTimeout(state.timer)
       })
       server.emit("connection", socket)
+      readUntilClosed(socket)
     },
     closeIdle() {
       for (const [socket, { unfinished }] of states) if (unfinished === 0) socket.destroy()
     },
   }
+}
+
+/** What Node calls for each request that it has parsed. It returns 2 if what follows is no HTTP, as after an upgrade. */
+type Parser = { onIncoming(...request: unknown[]): number }
+
+/**
+ * Ends the parsing of what has arrived when the connection is closed, because it has too many requests. Node has no public way: it would
+ * parse the rest of the chunk, thousands of requests, and make and abort each of them.
+ */
+function readUntilClosed(socket: Socket): void {
+  const { parser } = socket as { parser?: Parser }
+  if (typeof parser?.onIncoming !== "function") return
+  const { onIncoming } = parser
+  parser.onIncoming = (...request) => (socket.destroyed ? 2 : onIncoming(...request))
 }
