@@ -1,5 +1,5 @@
 import { StoreError } from "../../../errors/store-error.js"
-import type { ApiKeyStore, Waiter } from "../../store.js"
+import type { ApiKeyStore, Caller, Waiter } from "../../store.js"
 import type { ApiKey } from "../../types.js"
 
 /**
@@ -9,16 +9,18 @@ import type { ApiKey } from "../../types.js"
  */
 export async function unlessCreated<T>(
   { get }: Pick<ApiKeyStore, "get">,
-  waiter: Waiter,
-  { id, secretHash }: Pick<ApiKey, "id" | "secretHash">,
+  waiter: Waiter | Caller,
+  { id, tenant, secretHash }: Pick<ApiKey, "id" | "tenant" | "secretHash">,
   work: () => Promise<T>,
 ): Promise<T | ApiKey> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof StoreError && reasons.has(error.reason)) || secretHash === undefined) throw error
-    const found = await get(waiter, id)
-    if (found?.secretHash?.equals(secretHash)) return found
+    const mayRunAgain = "transaction" in waiter && waiter.transaction !== undefined
+    if (!mayRunAgain || !(error instanceof StoreError && reasons.has(error.reason)) || secretHash === undefined)
+      throw error
+    const found = await get({}, id)
+    if (found?.tenant === tenant && found.secretHash?.equals(secretHash)) return found
     throw error
   }
 }

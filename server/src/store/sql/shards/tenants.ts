@@ -49,7 +49,7 @@ export function tenantsOf(database: Database): Tenants {
 
     async createWithKey(given: Caller, tenant, key) {
       const caller = apart(given)
-      const created = await unlessCreated(apiKeyStore(database), caller, key, () =>
+      const created = await unlessCreated(apiKeyStore(database), given, { ...key, tenant: tenant.name }, () =>
         own.createWithKey(caller, tenant, key),
       )
       const both = "key" in created ? created : { tenant: { ...tenant, created: created.created }, key: created }
