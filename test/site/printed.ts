@@ -23,7 +23,7 @@ export const printed: readonly [page: string, block: number, output: RegExp][] =
   ["docs/start/backend.md", 2, /^awk_/],
   ["docs/start/backend.md", 3, /IntrospectionService\.Introspect[\s\S]*rpc Introspect/],
   ["site/index.md", 1, /^\{\}/],
-  // The last one, so that no event follows, which would be sent.
+  // No user is deleted afterwards, so nothing is sent.
   ["docs/webhooks.md", 1, /^created [0-9a-f]{32}\nwhsec_/],
 ]
 

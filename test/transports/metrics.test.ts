@@ -93,6 +93,7 @@ describe("one process", () => {
   test("counts and times deliveries to webhooks by outcome, and says how long the oldest event waits", async () => {
     const { webhooks, users } = authwire.client
     const receiver = await startReceiver()
+    authwire.later(async () => receiver.close())
     const { webhook } = await webhooks.createWebhook({ name: "billing", url: receiver.url })
     const id = webhook?.id as string
     const of = (samples: readonly Sample[]) => ({
@@ -127,6 +128,7 @@ describe("one process", () => {
     await users.createUser({})
     await until(async () => Number((await metrics()).failed) >= 1)
     const gone = await startReceiver()
+    authwire.later(async () => gone.close())
     gone.answer = () => ({ status: 410 })
     await webhooks.updateWebhook({ id, url: gone.url, updateMask: { paths: ["url"] } })
     await users.createUser({})
@@ -138,7 +140,6 @@ describe("one process", () => {
     const seconds = sum(samples, "authwire_webhook_delivery_seconds_sum", { outcome: "accepted" })
     expect(seconds).toBeGreaterThan(0)
     expect(seconds).toBeLessThan(15)
-    gone.close()
     await webhooks.deleteWebhook({ id })
   })
 
