@@ -45,9 +45,9 @@ export function webhookDeliveryRows(
   const listOf = (walk: WalkOf<"webhookDeliveries">) =>
     listAlong(database, walk, { alias: "d", select: deliveries.columns("d"), backwards: true })
   const lists = { all: listOf(walks.deliveriesOfWebhook), byState: listOf(walks.deliveriesByState) }
-  const pending = along(database, walks.deliveriesByState, {
-    ...{ alias: "d", select: deliveries.columns("d"), after: ["number"], limit: pendingAtOnce },
-  })
+  const ofPending = { alias: "d", select: deliveries.columns("d"), limit: pendingAtOnce }
+  const pending = along(database, walks.deliveriesByState, ofPending)
+  const pendingAfter = along(database, walks.deliveriesByState, { ...ofPending, after: ["number"] })
   const lastOfFull = along(database, walks.deliveriesByState, {
     ...{ alias: "d", select: "d.number", limit: 1, offset: maxPending - 1 },
   })
@@ -143,7 +143,9 @@ export function webhookDeliveryRows(
     async pending(caller, webhookId, after = 0) {
       const { tenant } = caller
       const of = { tenant, webhookId, pending: true }
-      const rows = await database.reads(caller).read(pending, { of, after: { number: after } })
+      const rows = await database
+        .reads(caller)
+        .read(after > 0 ? pendingAfter : pending, { of, after: { number: after } })
       return deliveries.readable(rows, deliveryOf)
     },
 
