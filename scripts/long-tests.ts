@@ -83,6 +83,11 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
     "examples/{go,python,java,rust}/**",
   ],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
+  "test/webhooks/*.long.test.ts": [
+    "server/src/webhooks/**",
+    "server/src/store/sql/webhooks/**",
+    "test/webhooks/verifiers/**",
+  ],
   "test/upgrade/*.long.test.ts": ["server/src/store/sql/schema/**", "proto/**", "scripts/{earlier,releases.ts}"],
 }
 
