@@ -122,7 +122,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
   webhookDeliveries: {
     start() {
       const slots = deliverySlots()
-      return ({ tenant }) => slots(tenant) !== undefined
+      return ({ tenant }) => slots(tenant, true) !== undefined
     },
   },
   activeCalls: {

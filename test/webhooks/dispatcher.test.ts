@@ -128,6 +128,18 @@ describe("what sends webhooks", () => {
     expect(await pending()).toBe(100_001)
   })
 
+  test("receivers that never answer leave other webhooks of their tenant a place", async () => {
+    const hanging = await Promise.all(range(12).map(() => create()))
+    for (const { receiver } of hanging) receiver.answer = () => new Promise<never>(() => {})
+    for (const _ of range(40)) await store.users.create(caller, newUser())
+    start()
+    await until(() => hanging.every(({ receiver }) => receiver.received.length > 0))
+    const { receiver } = await create()
+    await store.users.create(caller, newUser())
+    // Long before the first of the deliveries times out.
+    await until(() => receiver.received.length === 1, 10_000)
+  })
+
   test("a process that begins to send reads the deliveries of four webhooks at a time, so that calls have the database", async () => {
     const tenants = range(3).map((n) => ({ tenant: `t${n}` }))
     for (const { tenant } of tenants) await store.tenants.create({}, { name: tenant, created: new Date() })

@@ -62,8 +62,8 @@ export const sharedLimits = {
   },
   /** Streams of events. Each may buffer 1,000 events. */
   eventStreams: { process: 512, tenant: 384, key: 64 },
-  /** Deliveries of webhooks that are being sent, of those of a tenant each of another user. A webhook has at most 8. */
-  webhookDeliveries: { process: 512, tenant: 64, key: 64 },
+  /** Deliveries of webhooks that are being sent, of those of a tenant each of another user. A webhook has at most 8, and one of the reserve. */
+  webhookDeliveries: { process: 512, tenant: 64, key: 64, reserve: 20 },
   /** Streams of clients that cache sessions. */
   cacheStreams: { process: 2_000, tenant: 1_000, key: 500 },
   /** Sessions whose `last_seen` waits to be written. Further ones are recorded when they are used again. */

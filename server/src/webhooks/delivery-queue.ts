@@ -26,7 +26,7 @@ export interface QueueOptions {
   /** Whether this process may send now. */
   maySend: () => boolean
   /** Takes a slot to send; undefined if there is none now. The result gives it back. */
-  slot: (tenant: string) => (() => void) | undefined
+  slot: (tenant: string, isFirst: boolean) => (() => void) | undefined
   /** Called with each outcome, and whether the receiver has accepted the delivery. */
   onSent: (outcome: Outcome, isAccepted: boolean) => void
   /** Disables the webhook. */
@@ -93,7 +93,7 @@ export function deliveryQueue(webhook: ActiveWebhook, options: QueueOptions, sig
         next = Math.min(next, at)
         continue
       }
-      const give = sending.size < sendsAtOnce ? slot(tenant) : undefined
+      const give = sending.size < sendsAtOnce ? slot(tenant, sending.size === 0) : undefined
       if (give === undefined) return now
       isSending = true
       const sent = attempt(first)

@@ -113,7 +113,7 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
       {
         ...{ store, sender, onFailure, disable, inTurn },
         maySend: () => hasLease(sendingMs),
-        slot: (tenant) => (hasLease(sendingMs) ? slots(tenant) : undefined),
+        slot: (tenant, isFirst) => (hasLease(sendingMs) ? slots(tenant, isFirst) : undefined),
         onSent: (outcome, isAccepted) => observer?.sent(outcome, isAccepted),
       },
       givingUp.signal,
