@@ -116,6 +116,16 @@ describe("webhooks", () => {
     expect(pause).toBeGreaterThanOrEqual(3599)
   })
 
+  test("a test waits for no delivery that fails", async () => {
+    const { id } = await create({ kinds: [EventKind.SESSION_POLICY_UPDATED] })
+    receiver.answer = ({ body }) => ({ status: body.type === "webhook.test" ? 200 : 500 })
+    const paths = ["max_age"]
+    await authwire.client.sessionPolicies.updateSessionPolicy({ maxAge: { seconds: 86_400n }, updateMask: { paths } })
+    await until(async () => (await deliveries(id))[0]?.attempts === 1)
+    await authwire.client.webhooks.sendTest({ id })
+    await until(() => receiver.received.at(-1)?.body.type === "webhook.test", 4_000)
+  })
+
   test("a test is sent at once, and any delivery again; a new secret signs beside the old one", async () => {
     const { id, secret } = await create()
     const { delivery } = await authwire.client.webhooks.sendTest({ id })

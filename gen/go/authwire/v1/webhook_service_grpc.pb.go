@@ -67,7 +67,8 @@ type WebhookServiceClient interface {
 	// Sends a delivery of the type `webhook.test`, which ListDeliveries shows, and returns it before it is sent. A webhook that
 	// is disabled sends it when it is enabled again. Returns nothing if the tenant has no webhook with this id.
 	SendTest(ctx context.Context, in *SendTestRequest, opts ...grpc.CallOption) (*SendTestResponse, error)
-	// Returns the deliveries of a webhook page by page, the newest first. They are kept for five days.
+	// Returns the deliveries of a webhook page by page, the newest first. They are kept for five days after they
+	// were accepted, and for 30 days while they wait.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListDeliveries(ctx context.Context, in *ListDeliveriesRequest, opts ...grpc.CallOption) (*ListDeliveriesResponse, error)
@@ -203,7 +204,8 @@ type WebhookServiceServer interface {
 	// Sends a delivery of the type `webhook.test`, which ListDeliveries shows, and returns it before it is sent. A webhook that
 	// is disabled sends it when it is enabled again. Returns nothing if the tenant has no webhook with this id.
 	SendTest(context.Context, *SendTestRequest) (*SendTestResponse, error)
-	// Returns the deliveries of a webhook page by page, the newest first. They are kept for five days.
+	// Returns the deliveries of a webhook page by page, the newest first. They are kept for five days after they
+	// were accepted, and for 30 days while they wait.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListDeliveries(context.Context, *ListDeliveriesRequest) (*ListDeliveriesResponse, error)

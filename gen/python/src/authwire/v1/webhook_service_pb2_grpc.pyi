@@ -73,7 +73,8 @@ class WebhookServiceStub:
     is disabled sends it when it is enabled again. Returns nothing if the tenant has no webhook with this id.
     """
     ListDeliveries: _grpc.UnaryUnaryMultiCallable[_webhook_service_pb2.ListDeliveriesRequest, _webhook_service_pb2.ListDeliveriesResponse]
-    """Returns the deliveries of a webhook page by page, the newest first. They are kept for five days.
+    """Returns the deliveries of a webhook page by page, the newest first. They are kept for five days after they
+    were accepted, and for 30 days while they wait.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
@@ -128,7 +129,8 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     is disabled sends it when it is enabled again. Returns nothing if the tenant has no webhook with this id.
     """
     ListDeliveries: _aio.UnaryUnaryMultiCallable[_webhook_service_pb2.ListDeliveriesRequest, _webhook_service_pb2.ListDeliveriesResponse]  # type: ignore[assignment]
-    """Returns the deliveries of a webhook page by page, the newest first. They are kept for five days.
+    """Returns the deliveries of a webhook page by page, the newest first. They are kept for five days after they
+    were accepted, and for 30 days while they wait.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
@@ -222,7 +224,8 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhook_service_pb2.ListDeliveriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhook_service_pb2.ListDeliveriesResponse, _abc.Awaitable[_webhook_service_pb2.ListDeliveriesResponse]]:
-        """Returns the deliveries of a webhook page by page, the newest first. They are kept for five days.
+        """Returns the deliveries of a webhook page by page, the newest first. They are kept for five days after they
+        were accepted, and for 30 days while they wait.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """

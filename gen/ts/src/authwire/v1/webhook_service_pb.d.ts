@@ -758,7 +758,8 @@ export declare const WebhookService: GenService<{
     output: typeof SendTestResponseSchema;
   },
   /**
-   * Returns the deliveries of a webhook page by page, the newest first. They are kept for five days.
+   * Returns the deliveries of a webhook page by page, the newest first. They are kept for five days after they
+   * were accepted, and for 30 days while they wait.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
    *
