@@ -5,6 +5,7 @@ import { until } from "@authwire/test-support/until.js"
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Store } from "../../server/src/store/store.js"
+import type { AuditEntry } from "../../server/src/store/types.js"
 import { type Dispatcher, startDispatcher } from "../../server/src/webhooks/dispatcher.js"
 import { WebhookSender } from "../../server/src/webhooks/sender.js"
 import { type Receiver, startReceiver } from "./receiver.js"
@@ -26,7 +27,7 @@ describe("what sends webhooks", () => {
     await database.drop()
   })
 
-  const start = (changed: Partial<Store> = {}) => {
+  const start = (changed: Partial<Store> = {}, audit?: (entry: AuditEntry) => void) => {
     const sender = new WebhookSender({ dev: true, allowPrivate: [] })
     const log = pino({ level: "silent" })
     dispatcher = startDispatcher({
@@ -34,7 +35,7 @@ describe("what sends webhooks", () => {
       sender,
       log,
       observer: undefined,
-      audit: undefined,
+      audit,
     })
   }
   const caller = { tenant: "default" }
@@ -64,6 +65,26 @@ describe("what sends webhooks", () => {
     await until(() => accepted().length >= 50, 30_000)
     expect(accepted().slice(0, 50)).toEqual(range(50).map((n) => `msg_${id}_${n + 1}`))
   }, 60_000)
+
+  test("a webhook whose receiver is gone is disabled once, with one entry of the audit, whatever else is being sent", async () => {
+    const { id, receiver } = await create()
+    const all = Promise.withResolvers<void>()
+    receiver.answer = async () => {
+      if (receiver.received.length === 5) all.resolve()
+      await all.promise
+      return { status: 410 }
+    }
+    for (const _ of range(5)) await store.users.create(caller, newUser())
+    const entries: AuditEntry[] = []
+    start({}, (entry) => void entries.push(entry))
+    const attempted = async () => (await store.webhooks.pending(caller, id)).filter(({ attempts }) => attempts === 1)
+    await until(async () => (await attempted()).length === 5)
+    await dispatcher?.stop(5_000)
+    const method = "authwire.v1.WebhookService/UpdateWebhook"
+    const fields = { webhook_id: id, disable_reason: "gone" }
+    expect(entries).toEqual([{ created: expect.any(Date), method, code: "OK", fields }])
+    expect((await store.webhooks.page(caller, { size: 1 })).items[0]?.disableReason).toBe("gone")
+  })
 
   test("nothing is sent by a process whose lease has ended while it waited for the database", async () => {
     const { receiver } = await create()

@@ -11,13 +11,18 @@ export interface Received {
   body: { type: string; timestamp: string; data: Record<string, unknown> }
 }
 
+interface Answer {
+  status: number
+  headers?: Record<string, string>
+}
+
 /** A receiver of webhooks on loopback. */
 export interface Receiver {
   readonly url: string
   /** What it got, in order. */
   readonly received: Received[]
   /** What the next requests are answered: the status, with headers. Default: 200. */
-  answer: (received: Received) => { status: number; headers?: Record<string, string> } | Promise<never>
+  answer: (received: Received) => Answer | Promise<Answer>
   /** Throws unless the signature is one of the secret. */
   verify(received: Received, secret: string): void
   close(): void

@@ -98,7 +98,10 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
 
   async function disable({ tenant, id }: ActiveWebhook, reason: WebhookDisableReason): Promise<void> {
     const at = new Date(store.now())
-    void queues.get(id)?.close()
+    const queue = queues.get(id)
+    // Several deliveries may fail for good at the same time.
+    if (queue === undefined) return
+    void queue.close()
     queues.delete(id)
     if ((await store.webhooks.update({ tenant }, id, { disabled: { at, reason } })) === null) return
     observer?.disabled(reason)
