@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
+import { Code } from "@connectrpc/connect"
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect"
 import { codeOf, type Reason } from "../server/dist/errors/failure.js"
 import { statusName } from "../server/dist/errors/status.js"
@@ -16,7 +17,8 @@ export function errorsPage(reasons: readonly Described[] = describedReasons()): 
   const codes = [...new Set(reasons.map(({ reason }) => codeOf(reason)))].sort((a, b) => a - b)
   const sections = codes.map((code) => {
     const ofCode = reasons.filter(({ reason }) => codeOf(reason) === code).map(section)
-    return [`## ${statusName(code)} (${code}), HTTP ${codeToHttpStatus(code)}`, ...ofCode].join("\n\n")
+    const inStubs = `In stubs \`${Code[code]}\`, over HTTP ${codeToHttpStatus(code)}.`
+    return [`## ${statusName(code)} (${code})`, inStubs, ...ofCode].join("\n\n")
   })
   return `# Errors
 
@@ -31,7 +33,7 @@ curl -sS http://127.0.0.1:8080/authwire.v1.UserService/GetUser -H 'content-type:
 
 [The client](client.md#errors-and-retries) throws an \`AuthwireError\` with \`code\` and \`reason\`. The examples in [other
 languages](other-languages.md#errors) show how to read the reason. The HTTP status is that of Connect; in gRPC and gRPC-Web it
-is 200. Stubs write a code as \`NotFound\`, and \`CANCELLED\` as \`Canceled\`.
+is 200.
 
 An error without a reason does not come from the service's methods:
 

@@ -101,14 +101,14 @@ withSite("the search of the site", () => {
   })
 
   test.each([
-    ["logout", "docs/sessions"],
+    ["logout", "docs/signals"],
     ["GDPR", "docs/administration"],
     ["redis", "docs/session-cache"],
     ["block user", "docs/disabling-users"],
     ["api key", "docs/security"],
     ["tls", "docs/security"],
     ["introspect", "docs/introspection"],
-    ["webhook", "docs/events"],
+    ["webhook", "docs/webhooks"],
   ])("%s leads to %s", (words, page) => {
     const first = index.search(words).slice(0, 3)
     expect(first.map(({ id }) => id.split("#")[0])).toContain(`${base}${page}.html`)
