@@ -169,37 +169,38 @@ describeServers(
       ["without TLS", undefined, withoutTls],
     ])("at a server %s", (_, own, strings) => {
       let server: TlsServer
-      let database: string
-      let user: string
+      /** The database with the tables in a schema, as the URL names it, and the user who may read them. */
+      const databases = new Map<string, { name: string; user: string }>()
 
       beforeAll(async () => {
         server = await startTlsServer(engine, own)
-        const created = await createDatabaseOn(server)
         const isPostgres = engine === "postgres"
-        if (isPostgres) await created.query("CREATE SCHEMA app")
-        for (const schema of isPostgres ? ["public.", "app."] : [""]) {
+        for (const schema of isPostgres ? ["public", "app"] : [""]) {
+          const created = await createDatabaseOn(server)
+          if (schema === "app") await created.query("CREATE SCHEMA app")
           for (const [table, columns] of Object.entries(prismaTables)) {
-            const statement = `CREATE TABLE ${schema}"${table}" (${columns})`
+            const statement = `CREATE TABLE ${isPostgres ? `${schema}.` : ""}"${table}" (${columns})`
             await created.query(isPostgres ? statement : statement.replaceAll('"', "`"))
           }
+          const { pathname, username, password } = new URL(await createUser(created, `shop${schema}`, "p@ss:/#%"))
+          if (schema === "app") {
+            await created.query(`GRANT USAGE ON SCHEMA app TO ${username}`)
+            await created.query(`GRANT SELECT ON ALL TABLES IN SCHEMA app TO ${username}`)
+          }
+          databases.set(schema, { name: pathname.slice(1), user: `${username}:${password}` })
         }
-        const url = new URL(await createUser(created, "shop", "p@ss:/#%"))
-        if (isPostgres) {
-          await created.query("GRANT USAGE ON SCHEMA app TO shop")
-          await created.query("GRANT SELECT ON ALL TABLES IN SCHEMA app TO shop")
-        }
-        database = url.pathname.slice(1)
-        user = `${url.username}:${url.password}`
       }, 120_000)
       afterAll(() => server?.remove())
 
       test.each(strings.filter(isOfEngine))("%s", async (string, outcome) => {
-        const url = string.replace("USER", user).replace(/(@[^/]*)\/DB/, `$1:${server.port}/${database}`)
-        server.connections(database)
+        const schema = engine === "postgres" ? (/schema=(\w+)/.exec(string)?.[1] ?? "public") : ""
+        const { name, user } = databases.get(schema) as { name: string; user: string }
+        const url = string.replace("USER", user).replace(/(@[^/]*)\/DB/, `$1:${server.port}/${name}`)
+        server.connections(name)
         for (const [command, option, args, isDone] of commands) {
           const environment = { AUTHWIRE_DATABASE_URL: target.url, [`AUTHWIRE_${option}_URL`]: url }
           const text = await said(command, args, environment)
-          const connections = server.connections(database)
+          const connections = server.connections(name)
           const kinds = new Set(connections.map((isEncrypted) => (isEncrypted ? "encrypted" : "plain")))
           const result = isDone.test(text) ? [...kinds].join(" and ") : "refused"
           const isWanted = typeof outcome === "string"
