@@ -109,11 +109,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     compiled,
     programs,
   ],
-  "docs/signals.md": [
-    notRun("an address; test/signals/signals.test.ts sends to one"),
-    notRun("a part of the reader's configuration; test/signals/back-channel.test.ts has the same"),
-    programs,
-  ],
+  "docs/signals.md": [notRun("an address; test/signals/signals.test.ts sends to one"), compiled, programs],
   "docs/webhooks.md": [compiled, commands, by("test/webhooks/webhooks.test.ts")],
   "docs/start/backend.md": [guides, commands, commands, commands],
   "docs/start/express.md": [guides, guides, ...Array(2).fill(by("test/examples/express-pages.test.ts"))],
