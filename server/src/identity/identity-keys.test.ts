@@ -86,6 +86,12 @@ describe("the keys that sign identities", () => {
     expect(await store.signingKeys.list({})).toHaveLength(1)
   })
 
+  test("the only key signs also in a process whose clock is behind that of the one that made it at once", async () => {
+    await addKey(store.signingKeys, {}, { keys: [], now: now + minute, atOnce: true })
+    const keys = await start()
+    expect(await verifies(await keys.sign({ sub: "1" }), setOf(keys))).toBe(true)
+  })
+
   test("a process that cannot decrypt the keys warns, and takes none away from the others", async () => {
     const good = await start()
     const stranger = await database.openStore({ encryptionKeys: [Buffer.alloc(32, 9)] })

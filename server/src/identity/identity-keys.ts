@@ -85,7 +85,8 @@ export async function identityKeys({
   return {
     async sign(claims) {
       const time = now()
-      const key = loaded.findLast(({ usedFrom }) => usedFrom <= time)
+      // If none does yet, the process that made the first one has a clock that is ahead of this one.
+      const key = loaded.findLast(({ usedFrom }) => usedFrom <= time) ?? loaded[0]
       if (key === undefined) throw new Failure("DATABASE_UNAVAILABLE")
       return new SignJWT(claims).setProtectedHeader({ alg: algorithm, kid: key.kid, typ: "JWT" }).sign(key.privateKey)
     },
