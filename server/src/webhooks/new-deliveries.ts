@@ -20,7 +20,8 @@ export async function addDeliveries(
   const caller = { tenant }
   const found = await events.read(caller, { after: position, limit: eventsAtOnce })
   const first = found[0]?.sequence ?? last + 1
-  // Events have no gaps, but for those that were deleted, and rows that cannot be read.
+  // What follows a position is mostly its successor. Where it is not, the history says whether events before it were deleted, or their
+  // sequences were given with a gap.
   if (first > position + 1 && (await events.history(caller)).before > position) return { added: 0, missed: true }
   const messages = found
     .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))

@@ -6,6 +6,7 @@ import type { Database, Reads } from "./database.js"
 import type { Cell, Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { tenantNotFound } from "./schema/present-tenants.js"
+import { tenantLock } from "./tenant-lock.js"
 import { along } from "./walks/along.js"
 import { listAlong } from "./walks/list.js"
 import type { PageTokens } from "./walks/page-tokens.js"
@@ -31,10 +32,7 @@ const revokedMs = 60_000
 
 export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   const { apiKeys, tenants } = database.tables
-  const lockTenant = tenants.statement(
-    database.dialect.locking(tenants.selectFrom("t").where(tenants.keyIs("t")), "wait"),
-    ...tenants.key,
-  )
+  const lockTenant = tenantLock(database)
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
   const validKeys = along<"apiKeys", { expires: Date }>(database, walks.apiKeysById, {
     ...{ alias: "k", select: apiKeys.columns("k"), after: ["id"], limit: keysAtOnce },

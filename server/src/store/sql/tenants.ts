@@ -8,6 +8,7 @@ import { type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
+import { tenantLock } from "./tenant-lock.js"
 import { listAlong } from "./walks/list.js"
 import type { PageTokens } from "./walks/page-tokens.js"
 import { walks } from "./walks/walks.js"
@@ -40,10 +41,7 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
     ...tenants.key,
     "deleted",
   )
-  const lock = tenants.statement(
-    database.dialect.locking(tenants.selectFrom("t").where(tenants.keyIs("t")), "wait"),
-    ...tenants.key,
-  )
+  const lock = tenantLock(database)
   const deleteMarked = tenants.statement(
     tenants.deleteFrom().where(`${tenants.keyIs()} AND deleted IS NOT NULL`),
     ...tenants.key,

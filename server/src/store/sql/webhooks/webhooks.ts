@@ -7,6 +7,7 @@ import { eventSequences } from "../events/event-sequences.js"
 import type { Cell, Statements } from "../query/statement.js"
 import { tenantNotFound } from "../schema/present-tenants.js"
 import type { WebhookRow } from "../schema/rows.js"
+import { tenantLock } from "../tenant-lock.js"
 import { along } from "../walks/along.js"
 import { listAlong } from "../walks/list.js"
 import type { PageTokens } from "../walks/page-tokens.js"
@@ -43,10 +44,7 @@ export function webhookRows(
   const idsOfTenant = along(database, walks.webhooksOfTenant, {
     ...{ alias: "w", select: "w.id", limit: maxWebhooksOfTenant },
   })
-  const lockTenant = tenants.statement(
-    database.dialect.locking(tenants.selectFrom("t").where(tenants.keyIs("t")), "wait"),
-    ...tenants.key,
-  )
+  const lockTenant = tenantLock(database)
   const active = along(database, walks.webhooksByTenant, {
     alias: "w",
     select: [webhooks.columns("w"), "w.tenant", "w.position", "w.version"].join(", "),
