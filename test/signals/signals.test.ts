@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { request } from "node:http"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { generateKeyPair } from "jose"
 import { apple, clientId, event, type Issuer, logout, startIssuer } from "./issuer.js"
@@ -71,15 +72,14 @@ describe("S-57 what a provider states", () => {
         expect(await user.sids()).toEqual(["other"])
         const isOffline = scope !== "openid"
         expect(await user.account()).toMatchObject({ accessToken: "a", refreshToken: isOffline ? "r" : undefined })
-        const last = (
-          await world.client.audit.listAuditEntries({
-            filter: { case: "userId", value: user.userId },
-          })
-        ).entries[0]
-        expect(last).toMatchObject({
-          method: "authwire.v1.SignalService/ReceiveSignal",
-          fields: { signal, provider: "idp" },
-        })
+        // Entries are written in batches, so the newest one need not be that of the last call.
+        const ofSignal = async () => {
+          const filter = { case: "userId", value: user.userId } as const
+          const { entries } = await world.client.audit.listAuditEntries({ filter })
+          return entries.find(({ method }) => method === "authwire.v1.SignalService/ReceiveSignal")
+        }
+        await until(async () => (await ofSignal()) !== undefined)
+        expect(await ofSignal()).toMatchObject({ fields: { signal, provider: "idp" } })
       }
     },
   )
