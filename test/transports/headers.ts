@@ -12,7 +12,8 @@ export function describeHeaders(world: World, carrier: Carrier): void {
   /** Makes a call that fails, because the error contains the request id. */
   const ask = (headers: Record<string, string>, by = client()) =>
     failureOf(by.users.getUser({ id: "nobody" }, { headers }))
-  const idOf = (failed: Failed) => String(failed.infos[0]?.metadata.request_id)
+  /** The request id of a failed call. Without one it is the whole failure, so that a failed comparison tells its cause. */
+  const idOf = (failed: Failed) => failed.infos[0]?.metadata.request_id ?? JSON.stringify(failed)
 
   describe("x-request-id", () => {
     test("is in the error and in the log; concurrent calls keep their own", async () => {
