@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, test } from "@jest/globals"
-import { turnByBytes, turnLimit } from "./turn-limit.js"
+import { lineOf, turnByBytes, turnLimit } from "./turn-limit.js"
 
 /** Does work that takes as long as given, one piece after the other, and records the turn of the event loop in which each runs. */
 async function turnsOf(ms: number, durations: readonly number[]): Promise<number[]> {
@@ -44,7 +44,7 @@ test("work that comes while other work goes on without an end is not overtaken b
   }
   const running = endless()
   // The time of the turn is used up, and the endless work waits for the next one.
-  while (pieces < 3) await Promise.resolve()
+  while (pieces < 3) await new Promise<void>((resolve) => process.nextTick(resolve))
   const before = pieces
   await limit()
   expect(pieces - before).toBeLessThanOrEqual(6)
@@ -83,6 +83,43 @@ test("pieces that come at once begin one after the other: the time of each count
   const turns = await Promise.all([1, 2, 3, 4].map(piece))
   clearImmediate(next)
   expect(turns).toEqual([0, 0, 1, 1])
+})
+
+test("what goes on after a piece, before the event loop does, counts for the next piece", async () => {
+  let time = 0
+  const limit = turnLimit(10, () => time)
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn++
+    next = setImmediate(count)
+  })
+  const read = async () => limit()
+  const converted = async () => {
+    await read()
+  }
+  const piece = async () => {
+    await converted()
+    time += 6
+    return turn
+  }
+  const turns = await Promise.all([1, 2, 3, 4].map(piece))
+  clearImmediate(next)
+  expect(turns).toEqual([0, 0, 1, 1])
+})
+
+test("a piece in a line of its own waits for one piece of the other line", async () => {
+  let time = 0
+  const limit = turnLimit(10, () => time)
+  const [long, short] = [lineOf(limit), lineOf(limit)]
+  const done: string[] = []
+  const piece = async (line: () => Promise<void>, name: string) => {
+    await line()
+    time += 12
+    done.push(name)
+  }
+  await Promise.all([...["a", "b", "c", "d"].map((name) => piece(long, name)), piece(short, "short")])
+  expect(done.indexOf("short")).toBe(1)
+  expect(done.filter((name) => name !== "short")).toEqual(["a", "b", "c", "d"])
 })
 
 test("small items wait for no turn, a large one waits for its own, and many for one together", async () => {

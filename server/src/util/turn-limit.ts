@@ -21,12 +21,27 @@ export function turnLimit(ms: number, now: () => number = () => performance.now(
       setImmediate(endTurn)
     } else if (now() - begun >= ms) return new Promise<void>((resolve) => setImmediate(resolve)).then(admit)
   }
+  return lineOf(admit)
+}
+
+/**
+ * Lets pieces of work wait one behind the other. Several lines before the same limit have their turns in turn, so that a piece in a
+ * short line waits for one of each other line only.
+ *
+ * @param turn Waits for the turn of the first piece of the line.
+ */
+export function lineOf(turn: () => void | Promise<void>): () => Promise<void> {
   let last = Promise.resolve()
-  // What awaits the piece before runs first, so that the time of that piece counts.
   return () => {
-    last = last.then(admit)
-    return last
+    const piece = last.then(turn)
+    last = piece.then(untilDone)
+    return piece
   }
+}
+
+/** Resolves when what awaits a piece has run, and what awaits that in turn, so that the time of all of it counts. */
+function untilDone(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve))
 }
 
 /** The bytes that are worth a turn: to read or write them takes much less than its time. */

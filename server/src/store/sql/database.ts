@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
-import { longestTurnMs, turnLimit } from "../../util/turn-limit.js"
+import { lineOf, longestTurnMs, turnLimit } from "../../util/turn-limit.js"
 import type { Caller, Waiter } from "../store.js"
 import { type DatabaseTime, databaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
@@ -166,7 +166,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
     dataSource: engine.dataSource,
     tables: allTables,
     concurrency: engine.concurrency,
-    turn: turnLimit(longestTurnMs),
+    turn: lineOf(engine.turn ?? turnLimit(longestTurnMs)),
     lookups: engine.lookups,
 
     reads,

@@ -46,6 +46,8 @@ export interface SqlEngine {
   /** Whether this is a sharded keyspace of Vitess as a whole, on which no call runs; see shards/shards.ts. Default: no. */
   readonly isSharded?: boolean
   connect(): Promise<Connection>
+  /** The limit before which units of work wait, if statements keep the event loop busy; see turnLimit. Default: they do not. */
+  readonly turn?: () => Promise<void>
   /**
    * Runs TypeORM's own queries on a connection that is not reused afterwards. Failures of the database are
    * StatementErrors.

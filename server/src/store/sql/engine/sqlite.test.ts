@@ -14,6 +14,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 import { fileProblemOf } from "../../../errors/refusal.js"
 import { longestTurnMs } from "../../../util/turn-limit.js"
+import { openDatabase } from "../open.js"
 import { openSqliteEngine } from "./sqlite.js"
 import { SqliteDatabase } from "./sqlite-driver.js"
 
@@ -157,5 +158,22 @@ test("units of work that keep a turn of the event loop busy leave the next unit 
     expect(isLater).toBe(true)
   } finally {
     await engine.close()
+  }
+})
+
+test("work on answers leaves the next unit of work to a later turn too", async () => {
+  const database = await openDatabase({ url: "sqlite::memory:" })
+  try {
+    let isLater = false
+    await database.turn()
+    setImmediate(() => {
+      isLater = true
+    })
+    const until = performance.now() + longestTurnMs
+    while (performance.now() < until);
+    await database.reads({}).read({ sql: "SELECT 1", cells: () => [] }, {})
+    expect(isLater).toBe(true)
+  } finally {
+    await database.close()
   }
 })

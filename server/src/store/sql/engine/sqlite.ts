@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import { quotesValues, withheld } from "../../../errors/quoted-values.js"
 import { sqliteCodeOf } from "../../../errors/sqlite-code.js"
-import { longestTurnMs, turnLimit } from "../../../util/turn-limit.js"
+import { lineOf, longestTurnMs, turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
 import { type Failure, StatementError } from "../query/statement-error.js"
 import { common } from "./data-source.js"
@@ -131,6 +131,7 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   // Each unit of work ends in the turn in which it begins, so that hundreds of calls could otherwise keep the process from accepting
   // connections for more than half a second.
   const turn = turnLimit(longestTurnMs)
+  const line = lineOf(turn)
 
   function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
     let statement = statements.get(sql)
@@ -179,9 +180,10 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
     lookups: { limit: 16, ahead: 1 },
     hasOtherMembers: false,
     connect: async () => {
-      await turn()
+      await line()
       return connection
     },
+    turn,
     withQueryRunner,
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
