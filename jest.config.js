@@ -2,7 +2,9 @@ export const ignored = [
   "/node_modules/",
   "/dist/",
   // Needs a cluster, which no run starts itself.
-  ...(process.env.AUTHWIRE_TEST_CLUSTER_URL || process.env.AUTHWIRE_TEST_GALERA_URL ? [] : ["cluster\\.test\\.ts$"]),
+  ...(process.env.AUTHWIRE_TEST_CLUSTER_URL || process.env.AUTHWIRE_TEST_GALERA_URL
+    ? []
+    : ["cluster(/contract\\.long)?\\.test\\.ts$"]),
 ]
 
 /** @type {import("jest").Config} */

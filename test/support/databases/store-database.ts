@@ -34,8 +34,8 @@ export async function createStoreDatabase(
   }
 
   async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
-    // The first store of a test uses the cluster member on which `sql` holds its locks.
-    const member = database.urlOn(Math.max(0, stores.length - 1))
+    // Of a cluster, only `other` of the contract uses another member than that on which `sql` holds its locks.
+    const member = database.urlOn(stores.length === 2 ? 1 : 0)
     const as = stores.length === 0 ? users?.owner : users?.service
     const url = as?.(member) ?? member
     const store = await openSqlStore({ encryptionKeys, url, onRetry, ...options })

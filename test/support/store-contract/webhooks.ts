@@ -120,7 +120,9 @@ export function webhookContract(context: ContractContext): void {
       const caller = await createTenant(context)
       for (const _ of range(3)) await context.store.users.create(caller, newUser())
       const id = await create(caller)
-      expect(await activeOf(id)).toMatchObject({ position: 3 })
+      const { last } = await context.store.events.history(caller)
+      expect(await activeOf(id)).toMatchObject({ position: last })
+      expect(last).toBeGreaterThanOrEqual(3)
     })
   })
 

@@ -115,6 +115,72 @@ describeClusters("$name", (cluster) => {
     }
   })
 
+  describe("what is counted among the rows of others has its limit, whatever the other members create", () => {
+    const rounds = 10
+    const created = new Date()
+    const newTenant = async () => {
+      const { name } = await storeFor(0).tenants.create({}, { name: newId(), created })
+      return { tenant: name }
+    }
+
+    test("S-55: a user has no more sessions than the policy allows", async () => {
+      for (const atLimit of ["reject_new", "end_oldest"] as const) {
+        const caller = await newTenant()
+        await storeFor(0).sessionPolicies.update(caller, { maxSessions: 3, atLimit })
+        for (const _ of range(rounds)) {
+          const { id } = await storeFor(0).users.create(caller, newUser())
+          const signIns = range(12).map((n) => storeFor(n).sessions.create(caller, newSession(id, Date.now() + 60_000)))
+          const { ok } = await outcomes(signIns)
+          expect(ok).toBe(atLimit === "reject_new" ? 3 : 12)
+          expect(await count("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", id)).toBe(3)
+        }
+      }
+    })
+
+    test("a tenant has at most 20 webhooks, and 1000 keys", async () => {
+      for (const _ of range(3)) {
+        const caller = await newTenant()
+        const webhook = () => ({
+          id: newId().replaceAll("-", ""),
+          name: "w",
+          url: "https://a.example",
+          kinds: [],
+          created,
+        })
+        const webhooks = range(30).map((n) =>
+          storeFor(n).webhooks.create(caller, { ...webhook(), includeUser: false }, "whsec_a"),
+        )
+        expect(await outcomes(webhooks)).toEqual({ ok: 20, INVALID_FIELD: 10 })
+        const row = "(?, 'k', ?, '[]', NOW())"
+        await database.query(
+          `INSERT INTO api_keys (id, name, tenant, scopes, created) VALUES ${range(997).map(() => row)}`,
+          range(997).flatMap(() => [newId().replaceAll("-", ""), caller.tenant]),
+        )
+        const key = () => ({
+          id: newId().replaceAll("-", ""),
+          name: "k",
+          scopes: [],
+          expires: undefined,
+          created,
+          ...caller,
+        })
+        const keys = range(9).map((n) =>
+          storeFor(n).apiKeys.create({}, { ...key(), secretHash: Buffer.alloc(32) }, { isLimited: true }),
+        )
+        expect(await outcomes(keys)).toEqual({ ok: 3, INVALID_FIELD: 6 })
+      }
+    })
+
+    test("the authenticators of a user have a size at most", async () => {
+      const extra = { a: "a".repeat(50_000) }
+      for (const _ of range(rounds)) {
+        const { id } = await storeFor(0).users.create(anyone, newUser())
+        const calls = range(26).map((n) => storeFor(n).authenticators.create(anyone, newAuthenticator(id, { extra })))
+        expect(await outcomes(calls)).toEqual({ ok: 20, INVALID_FIELD: 6 })
+      }
+    })
+  })
+
   test("no update is lost, and the highest counter stays", async () => {
     const { id } = await storeFor(0).users.create(anyone, newUser())
     const { credentialID } = await storeFor(0).authenticators.create(anyone, newAuthenticator(id))

@@ -39,6 +39,8 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   readonly tables: Tables
   /** The number of units of work that may run at the same time. */
   readonly concurrency: number
+  /** Whether other members of a cluster accept writes at the same time; see turns.ts. */
+  readonly hasOtherWriters: boolean
   /** Awaited before each large piece of work on rows that were read; see turnLimit. */
   readonly turn: () => Promise<void>
   /** How lookups by key share statements. `limit` is a power of two. */
@@ -122,8 +124,9 @@ export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetr
 const maxWaitingAside = 100
 
 export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options }: DatabaseOptions): Database {
-  const retrying = backoff(options)
   const engine = withinServerLimit(own, onServerLimit)
+  const { hasOtherWriters = false } = engine
+  const retrying = backoff({ ...options, hasOtherWriters })
   const reader = options.reader && withinServerLimit(options.reader, onServerLimit)
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
   const disk = fullDisk()
@@ -166,6 +169,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
     dataSource: engine.dataSource,
     tables: allTables,
     concurrency: engine.concurrency,
+    hasOtherWriters,
     turn: lineOf(engine.turn ?? turnLimit(longestTurnMs)),
     lookups: engine.lookups,
 

@@ -184,7 +184,9 @@ export function userDisablingContract(context: ContractContext): void {
 
     test("S-54: a session whose creation waits for the commit is not created", async () => {
       const { caller } = await signedIn()
-      const { database, store, other, clock } = context
+      const { database, store, clock } = context
+      // In a cluster, a lock holds on its own member only.
+      const beside = await database.openStore({ clock: () => clock.now })
       const disabled = Promise.withResolvers<void>()
       const mayCommit = Promise.withResolvers<void>()
       const request = { owner: "o", key: newId(), digest: () => "d" }
@@ -196,7 +198,7 @@ export function userDisablingContract(context: ContractContext): void {
       })
       await disabled.promise
       const met = database.lockMet()
-      const created = outcomes([other.sessions.create(caller, newSession("u", clock.now + day))])
+      const created = outcomes([beside.sessions.create(caller, newSession("u", clock.now + day))])
       await met
       mayCommit.resolve()
       await committed

@@ -43,6 +43,8 @@ export interface SqlEngine {
    * retried there.
    */
   readonly hasOtherMembers: boolean
+  /** Whether other members of a cluster accept writes at the same time; see turns.ts. Default: no. */
+  readonly hasOtherWriters?: boolean
   /** Whether this is a sharded keyspace of Vitess as a whole, on which no call runs; see shards/shards.ts. Default: no. */
   readonly isSharded?: boolean
   connect(): Promise<Connection>

@@ -9,6 +9,7 @@ import { failsBy } from "../query/statement-error.js"
 import type { ChangeOf } from "../schema/changes.js"
 import type { SessionRow, UserRow } from "../schema/rows.js"
 import { againIfUnprepared, Unprepared } from "../transaction/unprepared.js"
+import { userTurn } from "../turns.js"
 import { policyIn } from "./session-policies.js"
 import { positionIn, type SessionRevocations, sessionAt } from "./session-revocations.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
@@ -53,7 +54,8 @@ export function sessionInserts(
   },
 ): SessionInserts {
   const { clock, seenUser, eventOf, revocations } = options
-  const { sessions, users, sessionPolicies: policies } = database.tables
+  const { sessions, sessionPolicies: policies } = database.tables
+  const takeTurn = userTurn(database)
   const rules = sessionRules(database)
   const unlimited = sessions.insertionIf(
     "insert unlimited",
@@ -76,7 +78,7 @@ export function sessionInserts(
     else limited.add(tenant)
     if (maxSessions === undefined) return policy
     const of = { tenant, userId }
-    await sql.read(users.byKeyForUpdate, { tenant, id: userId })
+    await takeTurn(sql, { tenant, id: userId })
     if ((await sql.read(tooMany, { of })).length > 0) {
       const prune = () => revocations.revokeOldest(caller, userId, leftByPruning)
       throw new Unprepared("the user has too many sessions to count them at once", prune)

@@ -187,6 +187,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     // one this process would idle while MySQL works.
     lookups: { limit: 16, ahead: 2 },
     hasOtherMembers: cluster === "vitess",
+    hasOtherWriters: cluster === "galera" || cluster === "multi-primary",
 
     async connect(): Promise<Connection> {
       let connection: MysqlConnection
