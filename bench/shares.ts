@@ -44,6 +44,7 @@ const callers = String(values.callers).split(",").map(Number)
 const large = {
   images: staticKey(["all"], { tenant: "images" }),
   values: staticKey(["all"], { tenant: "values" }),
+  both: staticKey(["all"], { tenant: "both" }),
   rows: staticKey(["all"], { tenant: "rows" }),
 }
 const loads: readonly (readonly [string, readonly SharesCall[], (keyof typeof large | undefined)?])[] = [
@@ -63,6 +64,9 @@ const loads: readonly (readonly [string, readonly SharesCall[], (keyof typeof la
   ["GetUser, images of 256 KiB", ["getLargeUser"], "images"],
   ["ListUsers, 64 KiB of small values", ["listUsers"], "values"],
   ["BatchGetUsers, 64 KiB of small values", ["batchGetUsers"], "values"],
+  ["ListUsers, largest of 320 KiB", ["listUsers"], "both"],
+  ["BatchGetUsers, largest of 320 KiB", ["batchGetUsers"], "both"],
+  ["GetUser, largest of 320 KiB", ["getLargeUser"], "both"],
   ["ListUsers, images of 4 MiB", ["listUsers"], "rows"],
   ["BatchGetUsers, images of 4 MiB", ["batchGetUsers"], "rows"],
 ]
@@ -197,6 +201,7 @@ function statements(isSqlite: boolean): string[] {
       SELECT 'heavy', 'p', ${id("a")}, 'many', 'oauth', '{}' FROM numbers`,
     largeUsers("images", 500, text(2 ** 18)),
     largeUsers("values", 500, "NULL", values),
+    largeUsers("both", 500, text(2 ** 18), values),
     largeUsers("rows", 32, text(2 ** 22)),
   ]
 }

@@ -1,0 +1,98 @@
+import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
+import { anyone, encryptionKeys } from "@authwire/test-support/store-contract/context.js"
+import { expect, test } from "@jest/globals"
+import { type BulkRows, bulk, openSqlStore } from "../../server/src/store/sql/index.js"
+import { filledDatabase } from "./filled-database.js"
+
+const later = endsAfterEach()
+const target = serviceDatabase()
+
+/** Returns what copies a database into an empty one, with the ids of the users that are there then. */
+async function copyOf(url: string) {
+  const database = await createDatabase(target)
+  later(() => database.drop())
+  await migrate(database)
+  const secrets = { AUTH_SECRET: testSecret, AUTHWIRE_ENCRYPTION_KEYS: encryptionKeys[0]?.toString("hex") ?? "" }
+  const environment = { ...secrets, AUTHWIRE_DATABASE_URL: database.url }
+  return async (...args: string[]) => {
+    const result = await run(["import", "--from=authwire", `--url=${url}`, "--apply", ...args], environment)
+    const users = await database.query("SELECT id FROM users ORDER BY id")
+    return { ...result, users: users.map(({ id }) => String(id)) }
+  }
+}
+
+test("a row that no call can write is refused, with its field and the rule, and all others are copied with --skip", async () => {
+  const { url } = await filledDatabase(target, later)
+  const store = await openSqlStore({ encryptionKeys, url })
+  later(() => store.close())
+  const tables = bulk(store.database, { ...anyone, encryptionKeys })
+  const long = (bytes: number) => "x".repeat(bytes)
+  const json = { of: long(65_536) }
+  const user = (id: string, rest: Partial<BulkRows["users"]>) => ({ ...anyone, id, extra: {}, ...rest })
+  const of = { ...anyone, userId: "u1" }
+  const account = (provider: string, rest: Partial<BulkRows["accounts"]>): BulkRows["accounts"] => ({
+    ...{ ...of, type: "oidc", provider, providerAccountId: "1", extra: {}, ...rest },
+  })
+  const session = { ...of, tokenHash: Buffer.alloc(32), expires: new Date("2040-01-01"), extra: json }
+  const passkey = { ...of, providerAccountId: "c", credentialDeviceType: "multiDevice", credentialBackedUp: true }
+  const authenticator = (rest: Partial<BulkRows["authenticators"]>): BulkRows["authenticators"] => ({
+    ...{
+      ...passkey,
+      credentialID: `of ${Object.keys(rest)}`,
+      credentialPublicKey: "k",
+      counter: 0,
+      extra: {},
+      ...rest,
+    },
+  })
+  const missing = {
+    users: [
+      user("image", { image: long(262_145) }),
+      user("name", { name: long(60_000) }),
+      user("extra", { extra: json }),
+      user("private", { privateExtra: JSON.stringify(json) }),
+      user("reason", { disabledSince: new Date(), disabledReason: long(60_000) }),
+    ],
+    accounts: [
+      account("access", { access_token: long(131_073) }),
+      account("refresh", { refresh_token: long(131_073) }),
+      account("id", { id_token: long(131_073) }),
+      account("details", { authorization_details: [json] }),
+      account("extra", { extra: json }),
+    ],
+    sessions: [session],
+    authenticators: [
+      authenticator({ credentialPublicKey: long(60_000) }),
+      authenticator({ transports: long(60_000) }),
+      authenticator({ extra: json }),
+    ],
+  }
+  for (const [name, rows] of Object.entries(missing))
+    await tables[name as keyof typeof missing].write({ missing: rows as never[], changed: [] })
+
+  const copy = await copyOf(url)
+  const first = await copy()
+  const found = first.stdout.match(/(?<=^invalid +)\S.*/gm)?.map((line) => line.split(/ {2,}/))
+  const largest = "must not exceed 65536 bytes as JSON"
+  expect(found).toEqual([
+    ["user extra", `extra ${largest}`],
+    ["user image", "image must be at most 262144 bytes"],
+    ["user name", "name must be at most 4096 bytes"],
+    ["user private", `private_extra ${largest}`],
+    ["user reason", "disabledReason must be at most 500 characters"],
+    ["account of user u1 with access", "access_token must be at most 131072 bytes"],
+    ["account of user u1 with details", `authorization_details ${largest}`],
+    ["account of user u1 with extra", `extra ${largest}`],
+    ["account of user u1 with id", "id_token must be at most 131072 bytes"],
+    ["account of user u1 with refresh", "refresh_token must be at most 131072 bytes"],
+    ["session of user u1, SHA-256 000000000000…", `extra ${largest}`],
+    ["authenticator of user u1", "credential_public_key must be at most 16384 bytes"],
+    ["authenticator of user u1", `extra ${largest}`],
+    ["authenticator of user u1", "transports must be at most 1024 bytes"],
+  ])
+  expect(first).toMatchObject({ code: 1, users: [] })
+  expect(await copy("--skip")).toMatchObject({ code: 0, users: ["u1", "u2"] })
+})
