@@ -23,11 +23,13 @@ export async function openStream({
   maxInFlight = 10,
   rejects = () => false,
   pauseAfter = async () => {},
+  turn = async () => {},
 }: {
   header?: Record<string, string>
   maxInFlight?: number
   rejects?: Method["rejects"]
   pauseAfter?: RejectionPause
+  turn?: () => Promise<void>
 } = {}) {
   const begun: {
     options: CallOptions
@@ -73,6 +75,7 @@ export async function openStream({
     }),
     limitUnknown: () => {},
     pauseAfter,
+    turn,
   })
   const budgets = { requests: new Budget(size), answers: new Budget(size) }
   const abort = new AbortController()

@@ -128,7 +128,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
   activeCalls: {
     start() {
       const { process } = sharedLimits.activeCalls
-      const limit = concurrencyLimit({ maxCalls: process, now: () => 0 })
+      const limit = concurrencyLimit({ maxCalls: process, now: () => 0, turn: async () => {} })
       // A call of another owner has its place at once, although many wait.
       return (owner) => {
         const waiting = limit.enter(owner, endOfTest.signal, 1)

@@ -1,20 +1,14 @@
 import { EventService, UserService } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { expect, test } from "@jest/globals"
-import { pino } from "pino"
-import { readinessSwitch } from "../../server/src/health/readiness.js"
 import { createRouter, register } from "../../server/src/rpc/router.js"
-import { openHttpListener } from "../../server/src/transport/connect/http.js"
-import { keyBudgets } from "../../server/src/transport/limits/connection.js"
-import { openMethods } from "../../server/src/transport/limits/open-methods.js"
-import { formatAddress } from "../../server/src/util/address.js"
+import { listensAfterEach } from "./listens.js"
 
 // An answer that cannot be encoded is a fault of the service: its caller must not look for it in the request.
 
-const ends = endsAfterEach()
+const openListeners = listensAfterEach()
 
 /** Methods whose answers no JSON can represent: a time after the year 9999. */
 async function serve() {
@@ -39,27 +33,7 @@ async function serve() {
     limitOf: () => undefined,
     pauseAfter: async () => {},
   })
-  const [maxMessageBytes, maxConnections] = [4 * 1024 * 1024, 10]
-  const lines: string[] = []
-  const listener = await openHttpListener({
-    router,
-    address: { host: "127.0.0.1", port: 0 },
-    loopbackNames: false,
-    maxMessageBytes,
-    certificate: undefined,
-    maxConnections,
-    handshakeTimeoutMs: 10_000,
-    idleTimeoutMs: 300_000,
-    openMethods: openMethods(),
-    keyBudgets: keyBudgets(maxMessageBytes, maxConnections),
-    log: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
-    readiness: readinessSwitch(),
-  })
-  ends(async () => {
-    listener.stopAccepting()
-    await listener.closed(0)
-  })
-  return { baseUrl: `http://${formatAddress(listener.address)}`, log: () => lines.join("") }
+  return openListeners(router)
 }
 
 const transports: [name: string, (baseUrl: string) => Transport][] = [

@@ -189,7 +189,7 @@ export function createService(options: ServiceOptions): Router {
       metrics?.rejected(method, transport, code)
     },
   }
-  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock }
+  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock, turn: store.turn }
   // A call waits only for calls of its kind: writes may wait for a lock of the database, reads for a connection, and tokens need
   // no database.
   const concurrency = {

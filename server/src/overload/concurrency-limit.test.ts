@@ -15,8 +15,8 @@ afterEach(async () => {
 /** A key by its name, and its tenant by the first letter. */
 const ownerOf = (name: string) => ({ tenant: name[0] as string, keyId: name })
 
-function limitOf(maxCalls: number) {
-  const limit = concurrencyLimit({ maxCalls, now: Date.now })
+function limitOf(maxCalls: number, turn = async () => {}) {
+  const limit = concurrencyLimit({ maxCalls, now: Date.now, turn })
   return {
     rejects: (name: string) => limit.rejects(ownerOf(name)),
     enter: (name: string, signal: AbortSignal, cost = 1) => limit.enter(ownerOf(name), signal, cost),
@@ -41,8 +41,8 @@ function caller(limit: ReturnType<typeof limitOf>, order: string[]) {
   }
 }
 
-function setUp(maxCalls: number) {
-  const limit = limitOf(maxCalls)
+function setUp(maxCalls: number, turn?: () => Promise<void>) {
+  const limit = limitOf(maxCalls, turn)
   const order: string[] = []
   return { limit, order, enter: caller(limit, order) }
 }
@@ -273,6 +273,19 @@ describe("a concurrency limit", () => {
     expect(limit.load()).toEqual({ maxCalls: 1, active: 1, waiting: 0, keys: 1 })
     limit.leave("ends")
     expect(limit.load()).toEqual({ maxCalls: 1, active: 0, waiting: 0, keys: 0 })
+  })
+
+  test("S-22: rejects calls that have waited too long in turns of the event loop, few in each", async () => {
+    const turns: (() => void)[] = []
+    const { order, enter } = setUp(4, () => new Promise((resolve) => turns.push(resolve)))
+    for (let call = 0; call < 4 + 32; call++) enter("a")
+    order.length = 0
+    await jest.advanceTimersByTimeAsync(520)
+    for (const rejected of [0, 16, 32]) {
+      expect(order).toEqual(Array.from({ length: rejected }, () => "a OVERLOADED"))
+      for (const turn of turns.splice(0)) turn()
+      await settle()
+    }
   })
 
   test("rejects a call that waits too long, also after a time without waiting calls", async () => {

@@ -100,6 +100,26 @@ test("a call has the key of its stream, and neither its id, its trace nor its id
   ])
 })
 
+test("S-22: many calls of a message begin in turns of the event loop, and take memory of the budget until then", async () => {
+  const turns: (() => void)[] = []
+  const turn = () => new Promise<void>((resolve) => turns.push(resolve))
+  const { begun, send, taken } = await openStream({ maxInFlight: 40, turn })
+  await send({ calls: Array.from({ length: 40 }, (_, id) => ({ id, method: "any", message: new Uint8Array(10) })) })
+  for (const count of [15, 31, 40]) {
+    expect(begun).toHaveLength(count)
+    expect(taken()).toEqual([400, 0])
+    turns.shift()?.()
+    await settle()
+  }
+})
+
+test("S-22: calls for which there is no memory do not wait for their turn", async () => {
+  const { begun, send, taken } = await openStream({ maxInFlight: 40, turn: () => new Promise(() => {}) })
+  await send({ calls: Array.from({ length: 40 }, (_, id) => ({ id, method: "any", message: new Uint8Array(30) })) })
+  expect(begun).toHaveLength(33)
+  expect(taken()).toEqual([990, 0])
+})
+
 test("requests are not read while many answers wait for the client", async () => {
   const { begun, next, send } = await openStream({ maxInFlight: 20_000 })
   const calls = Array.from({ length: 4_000 }, (_, id) => ({ id, method: "any" }))

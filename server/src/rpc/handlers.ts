@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises"
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
@@ -32,12 +31,6 @@ export function streamHandler(
   }
 }
 
-/**
- * The number of messages of one stream after which the event loop gets a turn. The smallest messages have five bytes, so thousands of
- * them can arrive at once, and other clients would wait until all of them are handled.
- */
-const messagesPerTurn = 16
-
 /** Ends a request stream when the call is aborted, because a handler that waits for the next request must not outlive its call. */
 async function* untilAborted(
   requests: AsyncIterable<Message>,
@@ -47,8 +40,7 @@ async function* untilAborted(
   const reader = requests[Symbol.asyncIterator]()
   const waits = waitsUntil(signal)
   try {
-    for (let count = 1; ; count++) {
-      if (count % messagesPerTurn === 0) await nextTurn()
+    for (;;) {
       const next = await waits.for(reader.next())
       if (next.done === true) return
       for (const check of checks) check(next.value)

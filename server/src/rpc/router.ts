@@ -41,6 +41,8 @@ export interface Router {
   drain(graceMs: number): Promise<void>
   /** See RouterOptions. */
   readonly maxDeadlineMs: number
+  /** Awaited before a method reads a message of a stream that has arrived. See RouterOptions. */
+  readonly turn: () => Promise<void>
   /** Records a call that a listener rejected before it began. */
   readonly rejected: Observer["rejected"]
 }
@@ -59,7 +61,7 @@ interface RouterOptions {
   limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
   /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
-  /** Awaited before each large piece of work on an answer. Default: a turnLimit of the router's own. */
+  /** Awaited before each large piece of work, and before each message of a stream; see turnLimit. Default: a turnLimit of the router's own. */
   turn?: () => Promise<void>
 }
 
@@ -69,6 +71,8 @@ export interface Inside {
   readonly methods: ReadonlyMap<string, Method>
   /** See ActiveCalls. */
   readonly draining: AbortSignal
+  /** See RouterOptions. */
+  readonly turn: () => Promise<void>
 }
 
 /** A service and its implementation. */
@@ -135,9 +139,9 @@ export function createRouter(options: RouterOptions): Router {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
     const methods = new Map(unary.map((method) => [fullName(method.desc), method]))
     const { draining } = active
-    services.push(serve(options.pipeline({ methods, draining }), true))
+    services.push(serve(options.pipeline({ methods, draining, turn }), true))
   }
-  return { services, maxDeadlineMs, rejected: observer.rejected, drain: (graceMs) => active.drain(graceMs) }
+  return { services, maxDeadlineMs, turn, rejected: observer.rejected, drain: (graceMs) => active.drain(graceMs) }
 }
 
 /** About the size of the largest page: see maxPageBytes. */

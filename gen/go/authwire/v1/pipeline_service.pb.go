@@ -385,7 +385,7 @@ const file_authwire_v1_pipeline_service_proto_rawDesc = "" +
 	"\n" +
 	"\"authwire/v1/pipeline_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x17google/rpc/status.proto\"}\n" +
 	"\x0fPipelineRequest\x12:\n" +
-	"\x05calls\x18\x01 \x03(\v2\x19.authwire.v1.PipelineCallB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x05calls\x12.\n" +
+	"\x05calls\x18\x01 \x03(\v2\x19.authwire.v1.PipelineCallB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05calls\x12.\n" +
 	"\rcancelled_ids\x18\x02 \x03(\rB\t\xbaH\x06\x92\x01\x03\x10\x80 R\fcancelledIds\"\xbd\x02\n" +
 	"\fPipelineCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\"\n" +

@@ -67,13 +67,13 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
 
 /**
  * @param unparsed What has arrived of the requests, if they are in JSON.
- * @param onRequest Called for each request of the stream. Throws if there are too many.
+ * @param onRequest Awaited before each request of the stream is read. Throws if there are too many.
  */
 export function beginStream(
   method: Method,
   options: CallOptions,
   unparsed: UnparsedJson | undefined,
-  onRequest: (isFirst: boolean) => void,
+  onRequest: (isFirst: boolean) => Promise<void>,
 ): HttpStreamCall {
   const call = method.begin(options)
   const { signal } = call
@@ -85,7 +85,7 @@ export function beginStream(
     admitted.resolve()
     let isFirst = true
     for await (const message of await orAborted(requests.promise, signal)) {
-      onRequest(isFirst)
+      await onRequest(isFirst)
       isFirst = false
       yield message
     }

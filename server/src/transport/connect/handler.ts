@@ -188,7 +188,8 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       timeoutMs: (isOfConnect(type) ? connectTimeout : grpcTimeout)(request.headers),
       header: (name) => exchange.header(name),
     }
-    const onRequest = (isFirst: boolean) => {
+    const onRequest = async (isFirst: boolean) => {
+      await router.turn()
       usage.read()
       unparsed?.read()
       const tooMany = !method.isOpen || isFirst ? undefined : openMethods.request(method.desc, exchange.connection)

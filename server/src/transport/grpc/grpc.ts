@@ -30,7 +30,7 @@ const http2Options = {
  */
 export async function openGrpcListener(options: ListenerOptions): Promise<Listener> {
   const { router, maxMessageBytes, openMethods } = options
-  const { maxDeadlineMs } = router
+  const { maxDeadlineMs, turn } = router
   const sessions = new Map<Http2Session, Connection>()
   const connectionOf = ({ session }: ServerHttp2Stream) => session && sessions.get(session)
   const onCall = (method: Method, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
@@ -47,7 +47,7 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
       connection,
       acquireSlot: method.isOpen ? undefined : (call) => acquireSlot(connection, call, stream),
     }
-    const request = { method, options: callOptions, connection, stream, usage, openMethods, maxMessageBytes }
+    const request = { method, options: callOptions, connection, stream, usage, openMethods, maxMessageBytes, turn }
     if (method.desc.methodKind === "unary") serveUnary(request)
     else serveStream(request)
   }

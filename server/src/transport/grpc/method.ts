@@ -23,6 +23,8 @@ export interface GrpcRequest {
   readonly openMethods: OpenMethods
   /** The largest request, in bytes. */
   readonly maxMessageBytes: number
+  /** See Router. */
+  readonly turn: () => Promise<void>
 }
 
 export function serveUnary(request: GrpcRequest): void {
@@ -81,7 +83,7 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
 }
 
 async function* requests(request: GrpcRequest, messages: RequestMessages): AsyncIterable<Message> {
-  const { method, connection, usage, openMethods } = request
+  const { method, connection, usage, openMethods, turn } = request
   const { desc, codec } = method
   admitted(request)
   if (desc.methodKind === "server_streaming") {
@@ -95,6 +97,8 @@ async function* requests(request: GrpcRequest, messages: RequestMessages): Async
     const tooMany = method.isOpen && !isFirst ? openMethods.request(desc, connection) : undefined
     if (tooMany !== undefined) throw tooMany
     isFirst = false
+    // Until its turn the message counts as one that has not been read.
+    await turn()
     usage.read()
     yield codec.decode(bytes)
   }
