@@ -6,7 +6,7 @@ import type { Database, Reads } from "./database.js"
 import type { Cell, Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { tenantNotFound } from "./schema/present-tenants.js"
-import { tenantTurn } from "./turns.js"
+import { tenantTurns } from "./turns.js"
 import { along } from "./walks/along.js"
 import { listAlong } from "./walks/list.js"
 import type { PageTokens } from "./walks/page-tokens.js"
@@ -32,7 +32,7 @@ const revokedMs = 60_000
 
 export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   const { apiKeys, tenants } = database.tables
-  const takeTurn = tenantTurn(database)
+  const turns = tenantTurns(database)
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
   const validKeys = along<"apiKeys", { expires: Date }>(database, walks.apiKeysById, {
     ...{ alias: "k", select: apiKeys.columns("k"), after: ["id"], limit: keysAtOnce },
@@ -62,7 +62,7 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   /** Deletes a revoked key if the tenant has as many as callers can create. Throws INVALID_FIELD if there is none. */
   async function makeRoom(sql: Statements, { tenant, created }: ApiKey): Promise<void> {
     // No other process creates one meanwhile.
-    await takeTurn(sql, { name: tenant })
+    await turns.take(sql, { name: tenant })
     if ((await sql.read(keysOfTenant, { tenant })).length < maxKeysOfTenant) return
     const revoked = new Date(created.getTime() - revokedMs)
     const [cells] = await sql.read(revokedOfTenant, { tenant, revoked })

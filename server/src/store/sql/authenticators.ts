@@ -8,7 +8,7 @@ import { failsBy } from "./query/statement-error.js"
 import { checkJsonSize } from "./schema/extra.js"
 import { ofPresentUser } from "./schema/present-users.js"
 import { columnsWithTimes, timesOf } from "./schema/row-times.js"
-import { userTurn } from "./turns.js"
+import { userTurns } from "./turns.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
 import { userChecks } from "./users/user-checks.js"
 import { leftRows } from "./users/user-deletions.js"
@@ -32,7 +32,7 @@ export function authenticatorStore(
 ): AuthenticatorStore {
   const { tokens, clock, provisional, eventOf } = options
   const { authenticators, users } = database.tables
-  const takeTurn = userTurn(database)
+  const turns = userTurns(database)
   const authenticatorsByUserId = authenticators.statement(
     authenticators
       .selectFrom("a")
@@ -95,7 +95,7 @@ export function authenticatorStore(
         try {
           await database.write(caller, rows, async (sql) => {
             // No other process creates one meanwhile.
-            await takeTurn(sql, { tenant: row.tenant, id: row.userId })
+            await turns.take(sql, { tenant: row.tenant, id: row.userId })
             const others = await sql.read(authenticatorsByUserId, row)
             const sizes = [...others, authenticators.insert.cells(row)].map((cells) =>
               Math.max(bytesOf(cells), leastBytes),

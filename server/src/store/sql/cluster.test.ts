@@ -181,6 +181,22 @@ describeClusters("$name", (cluster) => {
     })
   })
 
+  test("S-54: a user who is disabled has no session, whatever the other members create or move", async () => {
+    for (const _ of range(20)) {
+      const [other, user] = [newUser(), newUser()]
+      for (const one of [other, user]) await storeFor(0).users.create(anyone, one)
+      const sessions = range(6).map(() => newSession(other.id, Date.now() + 60_000))
+      for (const session of sessions) await storeFor(0).sessions.create(anyone, session)
+      const calls = range(9).map((n) => storeFor(n).sessions.create(anyone, newSession(user.id, Date.now() + 60_000)))
+      const moves = sessions.map((session, n) =>
+        storeFor(n).sessions.update(anyone, session.sessionToken, { userId: user.id }),
+      )
+      const disabled = storeFor(0).users.disable(anyone, user.id, {})
+      await Promise.all([outcomes([...calls, ...moves]), disabled])
+      expect(await count("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", user.id)).toBe(0)
+    }
+  })
+
   test("no update is lost, and the highest counter stays", async () => {
     const { id } = await storeFor(0).users.create(anyone, newUser())
     const { credentialID } = await storeFor(0).authenticators.create(anyone, newAuthenticator(id))

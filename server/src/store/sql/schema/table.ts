@@ -78,6 +78,11 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    */
   erasure(property: keyof Row & string): ChangeOf<Pick<Row, Key>>
   /**
+   * Creates changes of the row with the key that set a time one second later, or earlier. Only for MySQL and MariaDB, if the time is
+   * never null.
+   */
+  shift(property: keyof Row & string, sign: "+" | "-"): ChangeOf<Pick<Row, Key>>
+  /**
    * Returns the condition that finds a row by its key: `a.tenant = :tenant AND a.id = :id`, or without `a.` if no alias
    * is given.
    */
@@ -242,6 +247,18 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
         condition: (suffix) => `${keyIs(undefined, suffix)} AND ${property} IS NOT NULL`,
         parameters: parametersOf(key),
         where: (condition) => query().update<Row>(name).set(nullOf(property)).where(condition),
+        mustMatch: false,
+      }),
+    shift: (property, sign) =>
+      changesOfRows<Pick<Row, Key>>(tableName, {
+        name: `${sign} ${property} of`,
+        condition: (suffix) => keyIs(undefined, suffix),
+        parameters: parametersOf(key),
+        where: (condition) =>
+          query()
+            .update<Row>(name)
+            .set({ [property]: () => `${property} ${sign} INTERVAL 1 SECOND` } as object)
+            .where(condition),
         mustMatch: false,
       }),
     keyIs,

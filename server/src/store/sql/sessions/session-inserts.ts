@@ -9,7 +9,7 @@ import { failsBy } from "../query/statement-error.js"
 import type { ChangeOf } from "../schema/changes.js"
 import type { SessionRow, UserRow } from "../schema/rows.js"
 import { againIfUnprepared, Unprepared } from "../transaction/unprepared.js"
-import { userTurn } from "../turns.js"
+import { userTurns } from "../turns.js"
 import { policyIn } from "./session-policies.js"
 import { positionIn, type SessionRevocations, sessionAt } from "./session-revocations.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
@@ -34,7 +34,7 @@ export interface SessionInserts {
   /**
    * Makes room for one more session of a user in a transaction: deletes the oldest ones, or throws SESSION_LIMIT_REACHED. Returns the
    * policy. If there is a limit, it locks the user's row until the transaction ends, so of concurrent transactions each counts the
-   * sessions of the others. Throws Unprepared if the user has too many sessions to be counted by one statement.
+   * sessions of the others if it also makes the changes of the user's turns. Throws Unprepared if the user has too many sessions to be counted by one statement.
    */
   makeRoom(sql: Statements, caller: Caller, userId: string): Promise<SessionPolicy>
 }
@@ -54,8 +54,8 @@ export function sessionInserts(
   },
 ): SessionInserts {
   const { clock, seenUser, eventOf, revocations } = options
-  const { sessions, sessionPolicies: policies } = database.tables
-  const takeTurn = userTurn(database)
+  const { sessions, users, sessionPolicies: policies } = database.tables
+  const turns = userTurns(database)
   const rules = sessionRules(database)
   const unlimited = sessions.insertionIf(
     "insert unlimited",
@@ -78,7 +78,7 @@ export function sessionInserts(
     else limited.add(tenant)
     if (maxSessions === undefined) return policy
     const of = { tenant, userId }
-    await takeTurn(sql, { tenant, id: userId })
+    await sql.read(users.byKeyForUpdate, { tenant, id: userId })
     if ((await sql.read(tooMany, { of })).length > 0) {
       const prune = () => revocations.revokeOldest(caller, userId, leftByPruning)
       throw new Unprepared("the user has too many sessions to count them at once", prune)
@@ -93,12 +93,13 @@ export function sessionInserts(
 
   const insert: SessionInserts["insert"] = async (caller, row, userName) => {
     const { userId, id: sessionId } = row
+    const user = { tenant: caller.tenant, id: userId }
+    // Of this transaction, and one that disables the user on another member of a cluster, one fails.
+    const ofUser = [...turns.changes(user), seenUser(user)]
     const event = eventOf(caller, "session.created", { userId, sessionId })
     if (!limited.has(caller.tenant)) {
       try {
-        await database.write(caller, [userName], (sql) =>
-          sql.change([seenUser({ tenant: caller.tenant, id: userId }), unlimited(row), ...event]),
-        )
+        await database.write(caller, [userName], (sql) => sql.change([...ofUser, unlimited(row), ...event]))
         return row.expires
       } catch (error) {
         // There is a policy, or no such user.
@@ -109,11 +110,7 @@ export function sessionInserts(
       const { maxAge } = await makeRoom(sql, caller, userId)
       const latest = row.created.getTime() + (maxAge ?? Number.POSITIVE_INFINITY)
       const expires = row.expires.getTime() > latest ? new Date(latest) : row.expires
-      await sql.change([
-        seenUser({ tenant: caller.tenant, id: userId }),
-        sessions.insertion({ ...row, expires }),
-        ...event,
-      ])
+      await sql.change([...ofUser, sessions.insertion({ ...row, expires }), ...event])
       return expires
     })
   }

@@ -10,7 +10,7 @@ import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { isEnabled } from "../schema/present-users.js"
 import type { SessionRow } from "../schema/rows.js"
 import { againIfUnprepared } from "../transaction/unprepared.js"
-import { userTurn } from "../turns.js"
+import { userTurns } from "../turns.js"
 import { seenUsers, startOfDay } from "../users/seen-users.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
@@ -40,7 +40,7 @@ export function sessionStore(
 ): SessionStore {
   const { tokens, clock, eventOf, revocations } = options
   const { sessions, users } = database.tables
-  const takeTurn = userTurn(database)
+  const turns = userTurns(database)
   const sessionsOfUsers = (condition = "") =>
     sessions.selectFrom("s").innerJoin(users.entity, "u", `u.tenant = s.tenant AND u.id = s.userId${condition}`)
   const rules = sessionRules(database)
@@ -169,7 +169,7 @@ export function sessionStore(
           const user = { tenant: caller.tenant, id: session.userId }
           if (user.id !== stored.userId) {
             // Otherwise the user could be disabled between the check and the write, and have a session that is never ended.
-            await takeTurn(sql, user)
+            await turns.take(sql, user)
             const refusal = await refusalOf(sql, user)
             if (refusal !== undefined) throw refusal
             await inserts.makeRoom(sql, caller, user.id)

@@ -7,7 +7,7 @@ import { eventSequences } from "../events/event-sequences.js"
 import type { Cell, Statements } from "../query/statement.js"
 import { tenantNotFound } from "../schema/present-tenants.js"
 import type { WebhookRow } from "../schema/rows.js"
-import { tenantTurn } from "../turns.js"
+import { tenantTurns } from "../turns.js"
 import { along } from "../walks/along.js"
 import { listAlong } from "../walks/list.js"
 import type { PageTokens } from "../walks/page-tokens.js"
@@ -44,7 +44,7 @@ export function webhookRows(
   const idsOfTenant = along(database, walks.webhooksOfTenant, {
     ...{ alias: "w", select: "w.id", limit: maxWebhooksOfTenant },
   })
-  const takeTurn = tenantTurn(database)
+  const turns = tenantTurns(database)
   const active = along(database, walks.webhooksByTenant, {
     alias: "w",
     select: [webhooks.columns("w"), "w.tenant", "w.position", "w.version"].join(", "),
@@ -118,7 +118,7 @@ export function webhookRows(
       }
       return database.write(caller, [webhooks.nameOf(row), tenants.nameOf({ name: tenant })], async (sql) => {
         // No other process creates one meanwhile.
-        await takeTurn(sql, { name: tenant })
+        await turns.take(sql, { name: tenant })
         if ((await sql.read(idsOfTenant, { of: { tenant } })).length >= maxWebhooksOfTenant) throw tooMany()
         await sql.write(webhooks.insert, row).catch((error: unknown) => {
           throw tenantNotFound(error)
