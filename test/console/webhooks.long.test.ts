@@ -57,7 +57,7 @@ withChromium("webhooks on the console", () => {
       await route.fetch()
       await route.abort()
     })
-    await page.keyboard.press("Enter")
+    await form.getByLabel("Address").press("Enter")
     await until(() => isLost)
     await form.getByRole("button", { name: "Create", exact: true }).click()
     const dialog = page.getByRole("dialog", { name: "The new secret" })
