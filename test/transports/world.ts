@@ -103,6 +103,8 @@ export interface Failed {
   infos: { reason: string; domain: string; metadata: Record<string, string> }[]
   violations: { field: string; description: string }[]
   details: string[]
+  /** Why the network failed, if it did. */
+  cause?: string
 }
 
 /** Returns how a call fails. Rejects if it succeeds, or fails with anything but an error of a transport. */
@@ -123,7 +125,13 @@ export async function failureOf(pending: Promise<unknown>): Promise<Failed> {
       .findDetails(BadRequestSchema)
       .flatMap(({ fieldViolations }) => fieldViolations.map(({ field, description }) => ({ field, description }))),
     details: error.details.map((detail) => ("type" in detail ? detail.type : detail.desc.typeName)),
+    ...networkCause(error),
   }
+}
+
+/** The error of `fetch` says only that it has failed. Its cause says why. */
+function networkCause({ cause }: Error): Pick<Failed, "cause"> {
+  return cause instanceof Error && cause.cause !== undefined ? { cause: String(cause.cause) } : {}
 }
 
 /** The log line of a call. */
