@@ -58,3 +58,18 @@ test.each([
     })
   expect(files.sort()).toEqual(Object.keys(known).sort())
 })
+
+/** The files of the listeners with timers of their own, and for what. */
+const ownTimers: Record<string, string> = {
+  "server/src/transport/closing/supervise-session.ts":
+    "PINGs, whose timeout has two checks, so that a pause of the service lets a turn pass between them",
+  "server/src/transport/connect/http.ts": "the end of idle connections when the service stops",
+  "server/src/transport/listener/listen.ts": "the end of all connections when the service stops",
+}
+
+test("the listeners wait for peers with peerTimeout, which reads what has arrived before a time is over", () => {
+  const files = globSync("server/src/transport/**/*.ts", { cwd: root })
+    .filter((file) => !/\.test\.ts$/.test(file))
+    .filter((file) => /\bset(Timeout|Interval)\(/.test(readFileSync(`${root}/${file}`, "utf8")))
+  expect(files.sort()).toEqual(Object.keys(ownTimers).sort())
+})

@@ -1,4 +1,5 @@
 import { constants, type Http2Session, type Http2Stream } from "node:http2"
+import { peerTimeout } from "../../util/peer-timeout.js"
 import { limits } from "../limits/limits.js"
 
 /** Aborts a stream at once and discards everything that is queued for its client. */
@@ -88,9 +89,9 @@ function linger(stream: Http2Stream): void {
     stream.close()
     stream.resume()
   }
-  const timer = setTimeout(end, limits.lingerMs)
+  const timeout = peerTimeout(limits.lingerMs, end)
   stream.once("close", () => {
     count.streams--
-    clearTimeout(timer)
+    timeout.clear()
   })
 }

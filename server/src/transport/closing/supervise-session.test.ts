@@ -9,6 +9,8 @@ import { limits } from "../limits/limits.js"
 import { superviseSession } from "./supervise-session.js"
 
 const idleMs = 1_000
+/** The turn of the event loop in which sockets are read before a time is over, in milliseconds of the fake clock; see peerTimeout. */
+const turnMs = 1
 
 beforeEach(() => {
   jest.useFakeTimers()
@@ -56,9 +58,9 @@ test("an idle connection is closed, and its socket is destroyed if the client do
   jest.advanceTimersByTime(2 * idleMs)
   expect(session.close).not.toHaveBeenCalled()
   stream.emit("close")
-  jest.advanceTimersByTime(idleMs)
+  jest.advanceTimersByTime(idleMs + turnMs)
   expect(session.close).toHaveBeenCalledTimes(1)
-  jest.advanceTimersByTime(5_000)
+  jest.advanceTimersByTime(5_000 + turnMs)
   expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
 })
@@ -84,7 +86,7 @@ test("a client without a valid key is told to reconnect, then closed, then destr
   expect(calls()).toEqual([1, 1])
   stream.emit("close")
   open().emit("close")
-  jest.advanceTimersByTime(5_000)
+  jest.advanceTimersByTime(5_000 + turnMs)
   expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
 })
@@ -97,7 +99,7 @@ test("a call with a valid key that arrives before the client has disconnected is
   jest.advanceTimersByTime(60_000)
   expect(socket.destroyed).toBe(false)
   stream.emit("close")
-  jest.advanceTimersByTime(5_000)
+  jest.advanceTimersByTime(5_000 + turnMs)
   expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
 })
@@ -109,11 +111,11 @@ test("an idle connection without a call with a valid key is closed after 30 seco
   stream.emit("close")
   jest.advanceTimersByTime(limits.unauthenticatedIdleMs - 1)
   expect(stranger.session.close).not.toHaveBeenCalled()
-  jest.advanceTimersByTime(1)
+  jest.advanceTimersByTime(1 + turnMs)
   expect(stranger.session.close).toHaveBeenCalledTimes(1)
-  jest.advanceTimersByTime(900_000 - limits.unauthenticatedIdleMs - 1)
+  jest.advanceTimersByTime(900_000 - limits.unauthenticatedIdleMs - 1 - turnMs)
   expect(customer.session.close).not.toHaveBeenCalled()
-  jest.advanceTimersByTime(1)
+  jest.advanceTimersByTime(1 + turnMs)
   expect(customer.session.close).toHaveBeenCalledTimes(1)
 })
 
@@ -123,7 +125,7 @@ test("a client without a valid key that was told to reconnect is disconnected, a
   for (let call = 0; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
   jest.advanceTimersByTime(4_999)
   expect(socket.destroyed).toBe(false)
-  jest.advanceTimersByTime(1)
+  jest.advanceTimersByTime(1 + turnMs)
   expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
 })

@@ -1,5 +1,6 @@
 import { constants, type ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
+import { type PeerTimeout, peerTimeout } from "../../util/peer-timeout.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import { outliveStreams } from "./outlive-streams.js"
@@ -44,7 +45,7 @@ export function superviseSession(
 
   let streams = 0
   /** The timeout of the idle connection, or of the client's reaction to a GOAWAY. */
-  let timer: NodeJS.Timeout
+  let timeout: PeerTimeout | undefined
   let isEnding = false
   /** Whether there was a stream since the last PING was sent. The client answers a PING after it has read what was sent before. */
   let isPingDue = false
@@ -54,9 +55,9 @@ export function superviseSession(
   const waitForStream = () => {
     // The streams of a closed connection end after it.
     if (isEnding || socket.destroyed) return
-    clearTimeout(timer)
+    timeout?.clear()
     const ms = connection.isKnown ? idleMs : Math.min(idleMs, limits.unauthenticatedIdleMs)
-    timer = setTimeout(() => streams === 0 && close(), ms).unref()
+    timeout = peerTimeout(ms, () => streams === 0 && close())
   }
   const close = () => {
     if (!session.closed) session.close()
@@ -65,12 +66,12 @@ export function superviseSession(
   const destroyLater = () => {
     if (isEnding) return
     isEnding = true
-    clearTimeout(timer)
-    timer = setTimeout(destroy, goawayMs).unref()
+    timeout?.clear()
+    timeout = peerTimeout(goawayMs, destroy)
   }
   const destroy = () => {
     // A proxy may also have sent calls with a valid key over this connection.
-    if (connection.isKnown && streams > 0) timer = setTimeout(destroy, goawayMs).unref()
+    if (connection.isKnown && streams > 0) timeout = peerTimeout(goawayMs, destroy)
     else socket.destroy()
   }
   connection.onReconnect = () => {
@@ -113,7 +114,7 @@ export function superviseSession(
     })
   })
   socket.once("close", () => {
-    clearTimeout(timer)
+    timeout?.clear()
     clearInterval(pings)
   })
   waitForStream()

@@ -1,5 +1,6 @@
 import type { EventEmitter } from "node:events"
 import type { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
+import { peerTimeout } from "../../util/peer-timeout.js"
 import { closeWhenAnswered, cut, endWhenReset } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
@@ -61,8 +62,7 @@ export class HttpExchange {
 
   /** Limits how long the client may take to receive the short answer to a rejected request. */
   limitTime(): void {
-    const timer = setTimeout(this.cut, limits.rejectionMs)
-    this.closing.once("close", () => clearTimeout(timer))
+    this.closing.once("close", peerTimeout(limits.rejectionMs, this.cut).clear)
   }
 
   /** Answers a request that is not a valid call of a method. */

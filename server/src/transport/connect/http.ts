@@ -3,6 +3,7 @@ import http2 from "node:http2"
 import type { Socket } from "node:net"
 import type { Readiness } from "../../health/readiness.js"
 import { atMostEvery } from "../../util/at-most-every.js"
+import { peerTimeout } from "../../util/peer-timeout.js"
 import { superviseSession } from "../closing/supervise-session.js"
 import { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
@@ -123,8 +124,8 @@ function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "http/
   let seen: Buffer = Buffer.alloc(0)
   const giveUp = () => socket.destroy()
   // The socket's own timeout is not used, because it restarts with every byte.
-  const timer = setTimeout(giveUp, timeoutMs)
-  socket.once("close", () => clearTimeout(timer))
+  const timeout = peerTimeout(timeoutMs, giveUp)
+  socket.once("close", timeout.clear)
   socket.on("error", giveUp)
   socket.on("end", giveUp)
   const read = () => {
@@ -137,7 +138,7 @@ function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "http/
     socket.off("readable", read)
     socket.off("error", giveUp)
     socket.off("end", giveUp)
-    clearTimeout(timer)
+    timeout.clear()
     socket.unshift(seen)
     decided(matches ? "h2" : "http/1.1")
   }

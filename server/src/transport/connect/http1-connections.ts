@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { type PeerTimeout, peerTimeout } from "../../util/peer-timeout.js"
 import { limits } from "../limits/limits.js"
 import type { ConnectHandler } from "./handler.js"
 import { answerClientErrors, type ResponseHeaders } from "./response-headers.js"
@@ -16,7 +17,7 @@ interface State {
   /** The requests whose answers are not finished. */
   unfinished: number
   /** The timeout for the header of the next request. */
-  timer: NodeJS.Timeout
+  timeout: PeerTimeout
 }
 
 /**
@@ -34,18 +35,18 @@ export function http1Connections(options: {
   const { server, headers, headerTimeoutMs, handler } = options
   const answerUnreadable = answerClientErrors(server, headers, options.onLargeHeader)
   const states = new Map<Socket, State>()
-  const expectHeader = (socket: Socket, ms: number) => setTimeout(() => answerUnreadable(socket, 408), ms)
+  const expectHeader = (socket: Socket, ms: number) => peerTimeout(ms, () => answerUnreadable(socket, 408))
 
   const counted = (serve: ConnectHandler["serve"]) => (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     const state = states.get(socket)
     if (state !== undefined) {
-      clearTimeout(state.timer)
+      state.timeout.clear()
       state.unfinished++
       response.once("close", () => {
         state.unfinished--
         if (state.unfinished > 0 || !states.has(socket)) return
-        state.timer = expectHeader(socket, server.keepAliveTimeout + headerTimeoutMs)
+        state.timeout = expectHeader(socket, server.keepAliveTimeout + headerTimeoutMs)
       })
     }
     serve(request, response)
@@ -56,16 +57,21 @@ export function http1Connections(options: {
   // when the keep-alive timeout has passed.
   server.timeout = limits.socketMs
   server.on("timeout", (socket) => {
-    if (states.get(socket)?.unfinished === 0 || socket.writableLength > 0) socket.destroy()
+    const before = states.get(socket)?.timeout
+    peerTimeout(0, () => {
+      const state = states.get(socket)
+      const isIdle = state?.unfinished === 0 && state.timeout === before
+      if (isIdle || socket.writableLength > 0) socket.destroy()
+    })
   })
 
   return {
     accept(socket) {
-      const state = { unfinished: 0, timer: expectHeader(socket, headerTimeoutMs) }
+      const state = { unfinished: 0, timeout: expectHeader(socket, headerTimeoutMs) }
       states.set(socket, state)
       socket.once("close", () => {
         states.delete(socket)
-        clearTimeout(state.timer)
+        state.timeout.clear()
       })
       server.emit("connection", socket)
       readUntilClosed(socket)

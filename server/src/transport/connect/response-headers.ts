@@ -1,6 +1,7 @@
 import http from "node:http"
 import http2 from "node:http2"
 import type { Duplex } from "node:stream"
+import { peerTimeout } from "../../util/peer-timeout.js"
 import { isAdmitted } from "../closing/close-stream.js"
 import { limits } from "../limits/limits.js"
 
@@ -67,12 +68,12 @@ export function http1Response(
       if (!this.#endsConnection || req.complete || req.destroyed) end()
       if (req.complete) return this
       let left: number = isAdmitted(this) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
-      const timer = setTimeout(() => {
+      const timeout = peerTimeout(limits.lingerHttp1Ms, () => {
         end()
         if (!this.#endsConnection && !req.complete) req.socket.destroy()
-      }, limits.lingerHttp1Ms)
+      })
       const over = () => {
-        clearTimeout(timer)
+        timeout.clear()
         end()
       }
       req.once("end", over).once("close", over)

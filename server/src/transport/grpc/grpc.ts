@@ -1,6 +1,7 @@
 import { type Http2Session, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2"
 import type { CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
+import { peerTimeout } from "../../util/peer-timeout.js"
 import { cut } from "../closing/close-stream.js"
 import { superviseSession } from "../closing/supervise-session.js"
 import { acquireSlot, type Connection } from "../limits/connection.js"
@@ -57,8 +58,9 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
   const acceptor = createAcceptor({ ...options, protocols: ["h2"] }, (socket, connection) => {
     if (negotiated(socket) === "http/1.1") return socket.destroy()
     // Closes a connection that does not send the HTTP/2 preface in time.
-    const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), options.handshakeTimeoutMs)
-    socket.once("close", () => clearTimeout(timer))
+    const giveUp = () => socket.bytesRead < prefaceBytes && socket.destroy()
+    const preface = peerTimeout(options.handshakeTimeoutMs, giveUp)
+    socket.once("close", preface.clear)
     const session = performServerHandshake(socket, http2Options)
     sessions.set(session, connection)
     session.once("close", () => sessions.delete(session))

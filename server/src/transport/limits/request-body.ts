@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream"
 import { Failure } from "../../errors/failure.js"
+import { peerTimeout } from "../../util/peer-timeout.js"
 import { limits } from "./limits.js"
 import type { RequestUsage } from "./request-usage.js"
 
@@ -53,16 +54,16 @@ export class RequestBody {
       source.pause()
       resolve()
     }
-    const idle = setTimeout(stop, limits.tooLargeIdleMs)
+    const idle = peerTimeout(limits.tooLargeIdleMs, stop)
     let left: number = limits.tooLargeBytes
     source.on("data", (chunk: Buffer) => {
-      idle.refresh()
+      idle.restart()
       left -= chunk.length
       if (left < 0) stop()
     })
     source.once("end", resolve).once("close", resolve).resume()
     await promise
-    clearTimeout(idle)
+    idle.clear()
   }
 
   #read(): void {

@@ -18,6 +18,9 @@ const isWhole = ({ requests, answers }: Connection) => {
   return takes
 }
 
+/** The turn of the event loop in which sockets are read before a time is over, in milliseconds of the fake clock; see peerTimeout. */
+const turnMs = 1
+
 beforeEach(() => {
   jest.useFakeTimers()
 })
@@ -32,7 +35,7 @@ describe("a unary call", () => {
     jest.advanceTimersByTime(34_999)
     expect(late.cut).not.toHaveBeenCalled()
     done.usage.end()
-    jest.advanceTimersByTime(1)
+    jest.advanceTimersByTime(1 + turnMs)
     expect(late.cut).toHaveBeenCalledTimes(1)
     expect(done.cut).not.toHaveBeenCalled()
   })
@@ -117,7 +120,7 @@ describe("a stream", () => {
     usage.awaited()
     usage.received(Buffer.alloc(1))
     usage.awaited()
-    jest.advanceTimersByTime(limits.messageMs)
+    jest.advanceTimersByTime(limits.messageMs + turnMs)
     expect(cut).toHaveBeenCalledTimes(1)
   })
 
@@ -147,7 +150,7 @@ describe("a stream", () => {
     jest.advanceTimersByTime(limits.messageMs)
     expect(cut).not.toHaveBeenCalled()
     usage.sent()
-    jest.advanceTimersByTime(limits.messageMs)
+    jest.advanceTimersByTime(limits.messageMs + turnMs)
     expect(cut).toHaveBeenCalledTimes(1)
   })
 

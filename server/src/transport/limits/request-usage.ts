@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events"
 import type { Failure } from "../../errors/failure.js"
 import type { Method } from "../../rpc/router.js"
+import { type PeerTimeout, peerTimeout } from "../../util/peer-timeout.js"
 import type { Connection } from "./connection.js"
 import { limits } from "./limits.js"
 import type { OpenMethods } from "./open-methods.js"
@@ -24,9 +25,9 @@ export class RequestUsage {
   #answerBytes = 0
   #isOver = false
   /** The timeout for the whole request, or for a stream's incomplete message. */
-  #arriving: NodeJS.Timeout | undefined
+  #arriving: PeerTimeout | undefined
   /** The timeout for messages that were sent over a stream and not yet received by the client. */
-  #leaving: NodeJS.Timeout | undefined
+  #leaving: PeerTimeout | undefined
   #sent = 0
 
   /** @param lifetimeMs The longest time that the request may be open, in milliseconds. Undefined for a stream. */
@@ -35,7 +36,7 @@ export class RequestUsage {
     this.isOpen = isOpen
     this.#isStream = lifetimeMs === undefined
     this.cut = cut
-    if (lifetimeMs !== undefined) this.#arriving = setTimeout(cut, lifetimeMs)
+    if (lifetimeMs !== undefined) this.#arriving = peerTimeout(lifetimeMs, cut)
   }
 
   /** Counts received bytes of the request. Aborts the request if it exceeds a limit. */
@@ -63,7 +64,7 @@ export class RequestUsage {
 
   /** Records that more of the request is needed. A message of a stream that has begun must then be complete in time. */
   awaited(): void {
-    if (!this.#isOver && this.#isStream && this.#bytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
+    if (!this.#isOver && this.#isStream && this.#bytes > 0) this.#arriving ??= peerTimeout(limits.messageMs, this.cut)
   }
 
   /** Records that the method of a stream has read a message. The rest of the chunk in which it ended is not counted. */
@@ -71,7 +72,7 @@ export class RequestUsage {
     if (this.#isOver) return
     this.#connection.requests.give(this.#requestBytes)
     this.#requestBytes = this.#bytes = this.#chunks = 0
-    clearTimeout(this.#arriving)
+    this.#arriving?.clear()
     this.#arriving = undefined
   }
 
@@ -90,16 +91,16 @@ export class RequestUsage {
   sent(): void {
     if (this.#isOver) return
     this.#sent++
-    this.#leaving ??= setTimeout(this.cut, limits.messageMs)
+    this.#leaving ??= peerTimeout(limits.messageMs, this.cut)
   }
 
   /** Records that the client has received the oldest sent message. */
   taken(): void {
     if (this.#isOver) return
     this.#sent--
-    if (this.#sent > 0) this.#leaving?.refresh()
+    if (this.#sent > 0) this.#leaving?.restart()
     else {
-      clearTimeout(this.#leaving)
+      this.#leaving?.clear()
       this.#leaving = undefined
     }
   }
@@ -107,8 +108,8 @@ export class RequestUsage {
   /** Returns everything to the budgets. */
   end(): void {
     this.#isOver = true
-    clearTimeout(this.#arriving)
-    clearTimeout(this.#leaving)
+    this.#arriving?.clear()
+    this.#leaving?.clear()
     this.#connection.requests.give(this.#requestBytes)
     this.#connection.answers.give(this.#answerBytes)
     this.#requestBytes = this.#answerBytes = 0
