@@ -15,7 +15,8 @@ describe("a client behind a proxy, with a server", () => {
   beforeEach(async () => {
     proxy = await http2Proxy(authwire.server.grpcUrl)
     // The wall clock is constant, so that a busy machine does not look like one that was suspended.
-    client = pipelineClient({ url: proxy.url, now: () => performance.now() + laterMs, wallClock: () => 0 })
+    const timeoutMs = 30_000
+    client = pipelineClient({ url: proxy.url, timeoutMs, now: () => performance.now() + laterMs, wallClock: () => 0 })
   })
   afterEach(async () => {
     client.close()

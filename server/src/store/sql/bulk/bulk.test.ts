@@ -31,7 +31,8 @@ describeServers(
     })
 
     test("rows with the largest tokens are written, although many of them exceed the size of a statement", async () => {
-      const opened = await openDatabase({ url: database.url })
+      // Some of the statements have several MiB, which a busy machine writes slowly.
+      const opened = await openDatabase({ url: database.url, statementTimeoutMs: 60_000 })
       try {
         const { users, accounts } = bulk(opened, { tenant: "default", encryptionKeys })
         await users.write({ missing: [{ tenant: "default", id: "u", extra: {} }], changed: [] })
