@@ -31,7 +31,7 @@ export const maxKeysOfTenant = 1000
 const revokedMs = 60_000
 
 export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
-  const { apiKeys, tenants } = database.tables
+  const { apiKeys } = database.tables
   const turns = tenantTurns(database)
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
   const validKeys = along<"apiKeys", { expires: Date }>(database, walks.apiKeysById, {
@@ -60,9 +60,9 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   )
 
   /** Deletes a revoked key if the tenant has as many as callers can create. Throws INVALID_FIELD if there is none. */
-  async function makeRoom(sql: Statements, { tenant, created }: ApiKey): Promise<void> {
+  async function makeRoom(sql: Statements, { tenant, created, id }: ApiKey): Promise<void> {
     // No other process creates one meanwhile.
-    await turns.take(sql, { name: tenant })
+    await turns.take(sql, tenant, id)
     if ((await sql.read(keysOfTenant, { tenant })).length < maxKeysOfTenant) return
     const revoked = new Date(created.getTime() - revokedMs)
     const [cells] = await sql.read(revokedOfTenant, { tenant, revoked })
@@ -75,7 +75,8 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
       if (isLimited && key.expires !== undefined && key.expires <= key.created)
         throw new StoreError("INVALID_FIELD", "must be in the future", { field: "expire_time" })
       // The foreign key locks the tenant's row.
-      const rows = [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })]
+      const rows = [apiKeys.nameOf(key), ...turns.rowsOf(key.tenant)]
+      if (isLimited) await turns.prepare(waiter)
       return database.write(waiter, rows, async (sql) => {
         if (isLimited) await makeRoom(sql, key)
         return insertKey(database, sql, key)

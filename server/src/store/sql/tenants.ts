@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors/store-error.js"
 import { oncePer } from "../../util/once-per.js"
-import type { Caller, TenantRows, TenantStore } from "../store.js"
+import type { TenantRows, TenantStore } from "../store.js"
 import type { Tenant } from "../types.js"
 import { insertKey } from "./api-keys.js"
 import type { Database } from "./database.js"
@@ -8,16 +8,13 @@ import { type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
-import { tenantLock } from "./turns.js"
+import { creationTurns, tenantLock } from "./turns.js"
 import { listAlong } from "./walks/list.js"
 import type { PageTokens } from "./walks/page-tokens.js"
 import { walks } from "./walks/walks.js"
 
 /** The number of tenants up to which callers can create some: every process keeps a little of each. */
 export const maxTenants = 1000
-
-/** The row that a creation by a caller changes, so that none is between the count and the commit of another, on any member of a cluster. */
-const creation = { name: "creation of a tenant", holder: "", until: new Date(0) }
 
 /** A row of any table that belongs to a tenant. */
 interface Owned {
@@ -26,7 +23,7 @@ interface Owned {
 
 export function tenantStore(database: Database): Omit<TenantStore, "page"> {
   const { tables } = database
-  const { apiKeys, leases, tenants } = tables
+  const { apiKeys, tenants } = tables
   const allTenants = tenants.statement(tenants.selectFrom("t").orderBy("t.name"))
   const some = tenants.statement(
     tenants
@@ -42,24 +39,11 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
     "deleted",
   )
   const lock = tenantLock(database)
+  const turns = creationTurns(database)
   const deleteMarked = tenants.statement(
     tenants.deleteFrom().where(`${tenants.keyIs()} AND deleted IS NOT NULL`),
     ...tenants.key,
   )
-
-  const takeTurn = leases.statement(leases.updateOf("holder").where(leases.keyIs()), ...leases.key, "holder")
-
-  /** Inserts the row, in a commit of its own, so that all find it. */
-  async function prepareTurns(caller: Caller): Promise<void> {
-    if ((await database.reads(caller).read(leases.byKey, creation)).length > 0) return
-    const separate = { ...caller, transaction: undefined }
-    try {
-      await database.write(separate, [leases.nameOf(creation)], (sql) => sql.write(leases.insert, creation))
-    } catch (error) {
-      // Another call has inserted it.
-      if (!failsBy(error, "duplicate")) throw error
-    }
-  }
 
   async function insert(sql: Statements, tenant: Tenant): Promise<Tenant> {
     try {
@@ -75,10 +59,10 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
 
     async createWithKey(caller, tenant, given) {
       const key = { ...given, tenant: tenant.name, created: tenant.created }
-      await prepareTurns(caller)
-      const rows = [leases.nameOf(creation), tenants.nameOf(tenant), apiKeys.nameOf(key)]
+      await turns.prepare(caller)
+      const rows = [...turns.rows, tenants.nameOf(tenant), apiKeys.nameOf(key)]
       return database.write(caller, rows, async (sql) => {
-        await sql.write(takeTurn, { ...creation, holder: key.id })
+        await turns.take(sql, key.id)
         await insert(sql, tenant)
         if ((await sql.read(some, {})).length > maxTenants) throw tooManyTenants()
         return { tenant, key: await insertKey(database, sql, key) }

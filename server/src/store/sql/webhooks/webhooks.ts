@@ -37,7 +37,7 @@ export function webhookRows(
   database: Database,
   { cipher, tokens, clock, history }: WebhookOptions,
 ): Pick<WebhookStore, OfWebhooks> {
-  const { webhooks, webhookDeliveries: deliveries, tenants } = database.tables
+  const { webhooks, webhookDeliveries: deliveries } = database.tables
   const { sequence } = eventSequences(database)
   const sealed = webhookSecrets(cipher)
   const list = listAlong(database, walks.webhooksOfTenant, { alias: "w", select: webhooks.columns("w") })
@@ -116,9 +116,10 @@ export function webhookRows(
         version: 0,
         deliveries: 0,
       }
-      return database.write(caller, [webhooks.nameOf(row), tenants.nameOf({ name: tenant })], async (sql) => {
+      await turns.prepare(caller)
+      return database.write(caller, [webhooks.nameOf(row), ...turns.rowsOf(tenant)], async (sql) => {
         // No other process creates one meanwhile.
-        await turns.take(sql, { name: tenant })
+        await turns.take(sql, tenant, webhook.id)
         if ((await sql.read(idsOfTenant, { of: { tenant } })).length >= maxWebhooksOfTenant) throw tooMany()
         await sql.write(webhooks.insert, row).catch((error: unknown) => {
           throw tenantNotFound(error)
