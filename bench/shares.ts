@@ -64,6 +64,7 @@ const loads: readonly (readonly [string, readonly SharesCall[], (keyof typeof la
   ["GetUser, images of 256 KiB", ["getLargeUser"], "images"],
   ["ListUsers, 64 KiB of small values", ["listUsers"], "values"],
   ["BatchGetUsers, 64 KiB of small values", ["batchGetUsers"], "values"],
+  ["ListUsers as JSON, 64 KiB of small values", ["listUsersAsJson"], "values"],
   ["ListUsers, largest of 320 KiB", ["listUsers"], "both"],
   ["BatchGetUsers, largest of 320 KiB", ["batchGetUsers"], "both"],
   ["GetUser, largest of 320 KiB", ["getLargeUser"], "both"],
@@ -129,7 +130,7 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
     for (const [load, calls, tenant] of loads) {
       if (!load.includes(String(values.only))) continue
       for (const number of callers) {
-        const attacker = await startChild("shares-side.ts", [grpcUrl, (tenant ? large[tenant] : heavy).text], {
+        const attacker = await startChild("shares-side.ts", [grpcUrl, (tenant ? large[tenant] : heavy).text, httpUrl], {
           nice: 10,
         })
         const ask = (request: SharesRequest) => attacker.ask(request) as Promise<SharesSight>

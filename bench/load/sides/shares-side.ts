@@ -1,6 +1,6 @@
 // A tenant's application in bench/shares.ts. It calls the service with its own key, from several callers in turn.
 //
-//   startChild("shares-side.ts", [url of the gRPC listener, API key])
+//   startChild("shares-side.ts", [url of the gRPC listener, API key, url of the HTTP listener])
 
 import { createAuthwireClient } from "@authwire/client"
 import { EventKind, EventService } from "@authwire/proto"
@@ -33,7 +33,7 @@ export interface SharesSight {
   failed: number
 }
 
-const [url = "", apiKey = ""] = process.argv.slice(2)
+const [url = "", apiKey = "", httpUrl = ""] = process.argv.slice(2)
 const client = createAuthwireClient({ url, apiKey, timeoutMs: 10_000 })
 const { sessions, users, accounts } = client
 const events = createClient(EventService, createGrpcTransport({ baseUrl: url }))
@@ -50,6 +50,7 @@ const calls = {
   countUsers: () => users.countUsers({}),
   exportUsers,
   listUsers: () => users.listUsers({ pageSize: 100 }),
+  listUsersAsJson,
   batchGetUsers: () => users.batchGetUsers({ ids: largeUsers }),
   getLargeUser: () => users.getUser({ id: "r0" }),
   deleteUser: () => users.deleteUser({ id: `d${deleted++}` }),
@@ -62,6 +63,17 @@ let [lastPage, exportedUntil, cursor, deleted] = ["", "", "", 0]
 async function exportUsers(): Promise<void> {
   const { nextPageToken } = await users.listUsers({ pageSize: 1000, pageToken: exportedUntil })
   exportedUntil = nextPageToken
+}
+
+/** Reads a page as JSON of Connect, without parsing it. */
+async function listUsersAsJson(): Promise<void> {
+  const response = await fetch(`${httpUrl}/authwire.v1.UserService/ListUsers`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ pageSize: 100 }),
+  })
+  await response.bytes()
+  if (!response.ok) throw new Error(`status ${response.status}`)
 }
 
 /** Watches for events of a kind that there are none of, for a second, so that the service reads all events since the cursor. */
