@@ -23,13 +23,13 @@ export async function openStream({
   maxInFlight = 10,
   rejects = () => false,
   pauseAfter = async () => {},
-  turn = async () => {},
+  messageTurn = () => undefined,
 }: {
   header?: Record<string, string>
   maxInFlight?: number
   rejects?: Method["rejects"]
   pauseAfter?: RejectionPause
-  turn?: () => Promise<void>
+  messageTurn?: () => Promise<void> | undefined
 } = {}) {
   const begun: {
     options: CallOptions
@@ -75,7 +75,7 @@ export async function openStream({
     }),
     limitUnknown: () => {},
     pauseAfter,
-    turn,
+    messageTurn,
   })
   const budgets = { requests: new Budget(size), answers: new Budget(size) }
   const abort = new AbortController()

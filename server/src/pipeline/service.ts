@@ -67,7 +67,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 
 /** The calls that one stream carries. */
 function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue<PipelineAnswer>) {
-  const { methods, maxInFlight, pauseAfter, turn } = options
+  const { methods, maxInFlight, pauseAfter, messageTurn } = options
   // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
   const active = new Map<number, { call: Call | undefined }>()
   const budgets = stream.connection
@@ -159,16 +159,18 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
 
   const beginAll = async (frames: readonly PipelineCall[]): Promise<void> => {
     for (const [index, frame] of frames.entries()) {
-      if (index % callsPerPiece === callsPerPiece - 1) await turnOf(frames.slice(index))
+      // A call takes about 30 µs.
+      const waiting = messageTurn()
+      if (waiting !== undefined) await withMemory(waiting, frames.slice(index))
       begin(frame)
     }
   }
 
-  /** Waits for a turn of the event loop. Calls for which there is no memory do not wait, and most of them are rejected. */
-  const turnOf = async (frames: readonly PipelineCall[]): Promise<void> => {
+  /** Waits for a turn with calls in memory. If there is no memory for them they do not wait, and most of them are rejected. */
+  const withMemory = async (turn: Promise<void>, frames: readonly PipelineCall[]): Promise<void> => {
     const bytes = frames.reduce((sum, frame) => sum + sizeOfRequest(frame), 0)
     if (budgets?.requests.take(bytes) === false) return
-    await turn()
+    await turn
     budgets?.requests.give(bytes)
   }
 
@@ -245,9 +247,6 @@ function sizeOfRequest({ message, header }: PipelineCall): number {
   for (const name in header) bytes += name.length + (header[name]?.length ?? 0)
   return bytes
 }
-
-/** The calls of a message that begin in one piece. A call takes about 30 µs. */
-const callsPerPiece = 16
 
 /** The headers that belong to one call and are not inherited from the stream. */
 const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeader, "traceparent", "tracestate"])

@@ -3,7 +3,7 @@ import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
-import { longestTurnMs, turnLimit } from "../util/turn-limit.js"
+import { longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf, sizeOfPart } from "./codec.js"
@@ -41,8 +41,8 @@ export interface Router {
   drain(graceMs: number): Promise<void>
   /** See RouterOptions. */
   readonly maxDeadlineMs: number
-  /** Awaited before a method reads a message of a stream that has arrived. See RouterOptions. */
-  readonly turn: () => Promise<void>
+  /** Awaited before a method reads a message of a stream that has arrived; undefined if it may at once. See turnWhenLate. */
+  readonly messageTurn: () => Promise<void> | undefined
   /** Records a call that a listener rejected before it began. */
   readonly rejected: Observer["rejected"]
 }
@@ -61,7 +61,7 @@ interface RouterOptions {
   limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
   /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
-  /** Awaited before each large piece of work, and before each message of a stream; see turnLimit. Default: a turnLimit of the router's own. */
+  /** Awaited before each large piece of work; see turnLimit. Default: a turnLimit of the router's own. */
   turn?: () => Promise<void>
 }
 
@@ -71,8 +71,8 @@ export interface Inside {
   readonly methods: ReadonlyMap<string, Method>
   /** See ActiveCalls. */
   readonly draining: AbortSignal
-  /** See RouterOptions. */
-  readonly turn: () => Promise<void>
+  /** See Router. */
+  readonly messageTurn: () => Promise<void> | undefined
 }
 
 /** A service and its implementation. */
@@ -90,6 +90,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnLimit(longestTurnMs) } = options
   const interceptors = [access, ...options.interceptors]
+  const messageTurn = turnWhenLate(turn, longestTurnMs)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
@@ -139,9 +140,15 @@ export function createRouter(options: RouterOptions): Router {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
     const methods = new Map(unary.map((method) => [fullName(method.desc), method]))
     const { draining } = active
-    services.push(serve(options.pipeline({ methods, draining, turn }), true))
+    services.push(serve(options.pipeline({ methods, draining, messageTurn }), true))
   }
-  return { services, maxDeadlineMs, turn, rejected: observer.rejected, drain: (graceMs) => active.drain(graceMs) }
+  return {
+    services,
+    maxDeadlineMs,
+    messageTurn,
+    rejected: observer.rejected,
+    drain: (graceMs) => active.drain(graceMs),
+  }
 }
 
 /** About the size of the largest page: see maxPageBytes. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, test } from "@jest/globals"
-import { lineOf, turnByBytes, turnLimit } from "./turn-limit.js"
+import { lineOf, turnByBytes, turnLimit, turnWhenLate } from "./turn-limit.js"
 
 /** Does work that takes as long as given, one piece after the other, and records the turn of the event loop in which each runs. */
 async function turnsOf(ms: number, durations: readonly number[]): Promise<number[]> {
@@ -132,4 +132,19 @@ test("small items wait for no turn, a large one waits for its own, and many for 
   const counts: number[] = []
   for (const bytes of [100, 8_000, 8_000, 8_000, 300, 16_384, 4_000_000, 100]) counts.push(await after(bytes))
   expect(counts).toEqual([0, 0, 0, 1, 1, 2, 3, 3])
+})
+
+test("short pieces begin at once until those of a turn have taken their time, and wait for a turn after that", async () => {
+  let time = 0
+  let waiting = 0
+  const turn = turnWhenLate(
+    async () => void waiting++,
+    5,
+    () => time,
+  )
+  for (time = 0; time < 5; time++) expect(turn()).toBeUndefined()
+  expect(turn()).toBeInstanceOf(Promise)
+  expect(waiting).toBe(1)
+  await new Promise(setImmediate)
+  expect(turn()).toBeUndefined()
 })

@@ -44,6 +44,32 @@ function untilDone(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve))
 }
 
+/**
+ * Lets short pieces of work begin at once while those of this turn of the event loop have taken less than `ms`, and wait for `turn` after
+ * that. Returns undefined if a piece may begin.
+ *
+ * @param ms In milliseconds.
+ * @param now A monotonic clock, in milliseconds.
+ */
+export function turnWhenLate(
+  turn: () => Promise<void>,
+  ms: number,
+  now: () => number = () => performance.now(),
+): () => Promise<void> | undefined {
+  /** When the first piece of this turn began; undefined if there was none. */
+  let begun: number | undefined
+  const endTurn = () => {
+    begun = undefined
+  }
+  return () => {
+    if (begun === undefined) {
+      begun = now()
+      setImmediate(endTurn)
+    }
+    return now() - begun < ms ? undefined : turn()
+  }
+}
+
 /** The bytes that are worth a turn: to read or write them takes much less than its time. */
 const bytesOfTurn = 16 * 1024
 

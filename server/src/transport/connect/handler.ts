@@ -189,7 +189,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       header: (name) => exchange.header(name),
     }
     const onRequest = async (isFirst: boolean) => {
-      await router.turn()
+      await router.messageTurn()
       usage.read()
       unparsed?.read()
       const tooMany = !method.isOpen || isFirst ? undefined : openMethods.request(method.desc, exchange.connection)

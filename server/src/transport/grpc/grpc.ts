@@ -31,7 +31,7 @@ const http2Options = {
  */
 export async function openGrpcListener(options: ListenerOptions): Promise<Listener> {
   const { router, maxMessageBytes, openMethods } = options
-  const { maxDeadlineMs, turn } = router
+  const { maxDeadlineMs, messageTurn } = router
   const sessions = new Map<Http2Session, Connection>()
   const connectionOf = ({ session }: ServerHttp2Stream) => session && sessions.get(session)
   const onCall = (method: Method, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
@@ -48,7 +48,16 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
       connection,
       acquireSlot: method.isOpen ? undefined : (call) => acquireSlot(connection, call, stream),
     }
-    const request = { method, options: callOptions, connection, stream, usage, openMethods, maxMessageBytes, turn }
+    const request = {
+      method,
+      options: callOptions,
+      connection,
+      stream,
+      usage,
+      openMethods,
+      maxMessageBytes,
+      messageTurn,
+    }
     if (method.desc.methodKind === "unary") serveUnary(request)
     else serveStream(request)
   }

@@ -24,7 +24,7 @@ export interface GrpcRequest {
   /** The largest request, in bytes. */
   readonly maxMessageBytes: number
   /** See Router. */
-  readonly turn: () => Promise<void>
+  readonly messageTurn: () => Promise<void> | undefined
 }
 
 export function serveUnary(request: GrpcRequest): void {
@@ -83,7 +83,7 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
 }
 
 async function* requests(request: GrpcRequest, messages: RequestMessages): AsyncIterable<Message> {
-  const { method, connection, usage, openMethods, turn } = request
+  const { method, connection, usage, openMethods, messageTurn } = request
   const { desc, codec } = method
   admitted(request)
   if (desc.methodKind === "server_streaming") {
@@ -98,7 +98,8 @@ async function* requests(request: GrpcRequest, messages: RequestMessages): Async
     if (tooMany !== undefined) throw tooMany
     isFirst = false
     // Until its turn the message counts as one that has not been read.
-    await turn()
+    const waiting = messageTurn()
+    if (waiting !== undefined) await waiting
     usage.read()
     yield codec.decode(bytes)
   }
