@@ -165,10 +165,14 @@ export function signalContract(context: ContractContext): void {
       expect(left).toBeGreaterThan(0)
       // The last transaction has the tokens, and the key of the call.
       expect(await stateOf(caller, account)).toMatchObject({ tokens: "ari" })
-      expect(await revoke(caller)).toEqual({ userId: "u", revokedSessions: left })
+      const answer = (await revoke(caller)) as { revokedSessions: number }
+      expect(answer).toMatchObject({ userId: "u" })
+      // What the database was committing at the interruption is done, and is not counted again.
+      expect(answer.revokedSessions).toBeGreaterThan(0)
+      expect(answer.revokedSessions).toBeLessThanOrEqual(left)
       expect(await idsIn(caller)).toEqual([])
       expect(await stateOf(caller, account)).toEqual({ tokens: "ai", refresh: "failed" })
-      expect(await revoke(caller)).toEqual({ userId: "u", revokedSessions: left })
+      expect(await revoke(caller)).toEqual(answer)
     })
   })
 
