@@ -1,5 +1,6 @@
 import { type AuthwireClient, createAuthwireClient, grpcTransport } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { commitText } from "@authwire/test-support/databases/commit-text.js"
 import { createDatabase, serviceDatabase, tcpProxy, testOnServer } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -89,7 +90,7 @@ describe("a connection to the database that breaks after COMMIT and before its a
     const users = async () => Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)
 
     for (const round of [1, 2, 3]) {
-      proxy.mute("COMMIT")
+      proxy.mute(commitText[target])
       const created = client.adapter.createUser({ name: `${round}`, emailVerified: null } as never)
       await until(async () => (await users()) === round)
       expect(await Promise.race([created, "no answer yet"])).toBe("no answer yet")

@@ -1,3 +1,4 @@
+import { commitText } from "@authwire/test-support/databases/commit-text.js"
 import {
   clusters,
   createDatabase,
@@ -25,9 +26,6 @@ const places: Place[] = [
   ),
   ...clusters(),
 ]
-/** COMMIT with the byte that the protocols have in front of it. "READ COMMITTED" is a part of another statement. */
-const commits = { mysql: "\x01COMMIT", mariadb: "\x03COMMIT" }
-
 const describePlaces =
   places.length > 0 ? describe.each(places) : describe.skip.each<Place>([{ name: "a server", engine: "mysql" }])
 
@@ -65,7 +63,7 @@ describePlaces("after a COMMIT without an answer on $name", ({ engine, url }) =>
 
   /** Runs a call whose COMMIT gets no answer, and cuts its connection when the database has what it commits. */
   async function losing<T>(call: () => Promise<T>, isCommitted: () => Promise<boolean>): Promise<T> {
-    for (const proxy of proxies) proxy.mute(commits[engine])
+    for (const proxy of proxies) proxy.mute(commitText[engine])
     const outcome = call()
     outcome.catch(() => {})
     await until(isCommitted)
