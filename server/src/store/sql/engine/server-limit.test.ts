@@ -30,8 +30,8 @@ async function openLimited(target: ServerEngine) {
         : `ALTER USER '${user}'@'%' WITH MAX_USER_CONNECTIONS ${count}`,
     )
   await limit(most)
-  const events: ServerLimitEvent[] = []
   const open = async () => {
+    const events: ServerLimitEvent[] = []
     const store = await openSqlStore({
       url,
       encryptionKeys,
@@ -43,7 +43,7 @@ async function openLimited(target: ServerEngine) {
       const sql = target === "postgres" ? `SELECT pg_sleep(${seconds})` : `SELECT SLEEP(${seconds})`
       return store.database.reads({ signal }).read(plainSql(sql, target), [])
     }
-    return { store, hold }
+    return { store, hold, events }
   }
   const connections = async () => {
     const rows = await tables.query(
@@ -53,7 +53,7 @@ async function openLimited(target: ServerEngine) {
     )
     return rows.length
   }
-  return { ...(await open()), open, events, limit, connections, end: () => endConnections(tables, user) }
+  return { ...(await open()), open, limit, connections, end: () => endConnections(tables, user) }
 }
 
 testEach(
