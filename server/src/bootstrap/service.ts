@@ -75,6 +75,7 @@ import { signalReceiver } from "../signals/receiver.js"
 import type { SignalVerifier } from "../signals/verifier.js"
 import type { Store } from "../store/store.js"
 import { elapsedTime } from "../util/elapsed-time.js"
+import { lineOf } from "../util/turn-limit.js"
 import type { Egress } from "../webhooks/destination.js"
 import type { Instruments } from "./instruments.js"
 import { sessionCaches } from "./session-caches.js"
@@ -189,7 +190,7 @@ export function createService(options: ServiceOptions): Router {
       metrics?.rejected(method, transport, code)
     },
   }
-  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock, turn: store.turn }
+  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock, turn: lineOf(store.turn) }
   // A call waits only for calls of its kind: writes may wait for a lock of the database, reads for a connection, and tokens need
   // no database.
   const concurrency = {

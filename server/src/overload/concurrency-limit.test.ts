@@ -288,6 +288,20 @@ describe("a concurrency limit", () => {
     }
   })
 
+  test("S-22: has one line of rejections, however many calls wait too long meanwhile", async () => {
+    const turns: (() => void)[] = []
+    const { enter } = setUp(4, () => new Promise((resolve) => turns.push(resolve)))
+    for (let wave = 0; wave < 3; wave++) {
+      for (let call = 0; call < 20; call++) enter("a")
+      await jest.advanceTimersByTimeAsync(520)
+    }
+    expect(turns).toHaveLength(1)
+    for (let piece = 0; piece < 10; piece++) {
+      for (const turn of turns.splice(0)) turn()
+      await jest.advanceTimersByTimeAsync(20)
+    }
+  })
+
   test("rejects a call that waits too long, also after a time without waiting calls", async () => {
     const { limit, order, enter } = setUp(1)
     enter("a")

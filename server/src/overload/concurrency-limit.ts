@@ -94,6 +94,7 @@ export function concurrencyLimit({ maxCalls, now, turn }: ConcurrencyLimitOption
   let admission: NodeJS.Immediate | undefined
   /** Whether a waiting call, whose turn it is, needs more than is left. */
   let isReserved = false
+  let isRejecting = false
 
   /** A call takes no more places than the largest tenant leaves, so that calls of one tenant that last never keep it out. */
   const placesOf = (cost: number) => Math.min(cost, Math.max(1, maxCalls - shares.tenant))
@@ -158,6 +159,8 @@ export function concurrencyLimit({ maxCalls, now, turn }: ConcurrencyLimitOption
   }
 
   const sweep = (): void => {
+    // What is late remains counted until then.
+    if (isRejecting) return
     const time = now()
     const late: PendingCall[] = []
     for (const { owner, items } of waiting) {
@@ -169,7 +172,10 @@ export function concurrencyLimit({ maxCalls, now, turn }: ConcurrencyLimitOption
       }
       forget(owner)
     }
-    rejectAll(late)
+    isRejecting = true
+    rejectAll(late).finally(() => {
+      isRejecting = false
+    })
     if (waiting.size === 0) {
       clearInterval(timer)
       timer = undefined

@@ -100,22 +100,49 @@ test("a call has the key of its stream, and neither its id, its trace nor its id
   ])
 })
 
-test("S-22: calls of a message wait for a turn of the event loop, and take memory of the budget until then", async () => {
+test("S-22: calls of a message wait for turns of the event loop, and until then take memory of the budget for all of it", async () => {
   const turns: (() => void)[] = []
-  let isLate = false
-  const messageTurn = () => {
-    isLate = !isLate
-    return isLate ? new Promise<void>((resolve) => turns.push(resolve)) : undefined
-  }
-  const { begun, send, taken } = await openStream({ messageTurn })
-  await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any", message: new Uint8Array(100) })) })
-  // The first and the third one wait.
-  for (const count of [0, 2, 4]) {
+  const messageTurn = () => new Promise<void>((resolve) => turns.push(resolve))
+  const { begun, send, taken } = await openStream({ maxInFlight: 20, messageTurn })
+  await send({ calls: Array.from({ length: 20 }, (_, id) => ({ id, method: "any", message: new Uint8Array(10) })) })
+  for (const [count, bytes] of [
+    [0, 200],
+    [16, 360],
+    [20, 200],
+  ] as const) {
     expect(begun).toHaveLength(count)
-    expect(taken()).toEqual([400, 0])
+    expect(taken()).toEqual([bytes, 0])
     turns.shift()?.()
     await settle()
   }
+})
+
+test("S-22: calls that wait for a turn begin although the stream drains, and no other of its calls is active", async () => {
+  const turns: (() => void)[] = []
+  const waits = [undefined, new Promise<void>((resolve) => turns.push(resolve))]
+  const { begun, send, draining } = await openStream({ messageTurn: () => waits.shift() })
+  await send({ calls: [1, 2].map((id) => ({ id, method: "any" })) })
+  begun[0]?.answer(0)
+  await settle()
+  draining.abort()
+  jest.advanceTimersByTime(1_000)
+  await settle()
+  turns[0]?.()
+  await settle()
+  expect(begun).toHaveLength(2)
+})
+
+test("a stream that has ended begins none of the calls that wait for a turn, and gives their memory back", async () => {
+  const turns: (() => void)[] = []
+  const { begun, send, taken, abort } = await openStream({
+    messageTurn: () => new Promise((resolve) => turns.push(resolve)),
+  })
+  await send({ calls: Array.from({ length: 40 }, (_, id) => ({ id, method: "any", message: new Uint8Array(10) })) })
+  abort.abort(new Failure("CANCELLED"))
+  await settle()
+  turns.shift()?.()
+  await settle()
+  expect([begun.length, turns.length, taken()]).toEqual([0, 0, [0, 0]])
 })
 
 test("S-22: calls for which there is no memory do not wait for their turn", async () => {

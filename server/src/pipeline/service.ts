@@ -72,6 +72,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   const active = new Map<number, { call: Call | undefined }>()
   const budgets = stream.connection
   let finishing = false
+  /** Whether a message has calls that have not begun yet. */
+  let isBeginning = false
   /** Whether the stream has ended. A call that arrives later could not be answered, so it is ignored. */
   let isOver = false
   let justRejected = 0
@@ -157,21 +159,34 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     }, fail)
   }
 
+  /** Begins the calls of a message. Those that wait for a turn of the event loop keep the whole message in memory, which counts. */
   const beginAll = async (frames: readonly PipelineCall[]): Promise<void> => {
-    for (const [index, frame] of frames.entries()) {
-      // A call takes about 30 µs.
-      const waiting = messageTurn()
-      if (waiting !== undefined) await withMemory(waiting, frames.slice(index))
-      begin(frame)
+    let bytes: number | undefined
+    /** How many calls may begin before a turn is asked for again. */
+    let free = 0
+    isBeginning = true
+    try {
+      for (const frame of frames) {
+        if (isOver) return
+        const waiting = free-- > 0 ? undefined : messageTurn()
+        if (waiting !== undefined) {
+          const size = bytes ?? frames.reduce((sum, one) => sum + sizeOfRequest(one), 0)
+          if (bytes === undefined && budgets?.requests.take(size) === false) {
+            // There is no memory for calls that wait. These do not, and most of them are rejected.
+            free = frames.length
+          } else {
+            bytes = size
+            await waiting
+            free = callsPerTurn - 1
+          }
+        }
+        begin(frame)
+      }
+    } finally {
+      budgets?.requests.give(bytes ?? 0)
+      isBeginning = false
+      closeIfDone()
     }
-  }
-
-  /** Waits for a turn with calls in memory. If there is no memory for them they do not wait, and most of them are rejected. */
-  const withMemory = async (turn: Promise<void>, frames: readonly PipelineCall[]): Promise<void> => {
-    const bytes = frames.reduce((sum, frame) => sum + sizeOfRequest(frame), 0)
-    if (budgets?.requests.take(bytes) === false) return
-    await turn
-    budgets?.requests.give(bytes)
   }
 
   const unknown = (): Failure => {
@@ -193,7 +208,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   }
 
   const closeIfDone = (): void => {
-    if (!finishing || active.size > 0) return
+    if (!finishing || active.size > 0 || isBeginning) return
     isOver = true
     answers.close()
   }
@@ -247,6 +262,9 @@ function sizeOfRequest({ message, header }: PipelineCall): number {
   for (const name in header) bytes += name.length + (header[name]?.length ?? 0)
   return bytes
 }
+
+/** The calls of a message that begin in a turn for which it has waited: as many as share a statement. */
+const callsPerTurn = 16
 
 /** The headers that belong to one call and are not inherited from the stream. */
 const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeader, "traceparent", "tracestate"])

@@ -3,7 +3,7 @@ import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
-import { longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
+import { lineOf, longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf, sizeOfPart } from "./codec.js"
@@ -90,7 +90,8 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnLimit(longestTurnMs) } = options
   const interceptors = [access, ...options.interceptors]
-  const messageTurn = turnWhenLate(turn, longestTurnMs)
+  // In a line of their own, so that an answer waits for one message only, however many there are.
+  const messageTurn = turnWhenLate(lineOf(turn), longestTurnMs)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({

@@ -148,3 +148,22 @@ test("short pieces begin at once until those of a turn have taken their time, an
   await new Promise(setImmediate)
   expect(turn()).toBeUndefined()
 })
+
+test("no short piece begins at once while one of an earlier turn waits: it would use up the turn of that one", async () => {
+  let time = 0
+  const turns: (() => void)[] = []
+  const turn = turnWhenLate(
+    () => new Promise((resolve) => turns.push(resolve)),
+    5,
+    () => time,
+  )
+  expect(turn()).toBeUndefined()
+  time = 5
+  const first = turn()
+  await new Promise(setImmediate)
+  const second = turn()
+  expect(second).toBeInstanceOf(Promise)
+  for (const begin of turns) begin()
+  await Promise.all([first, second])
+  expect(turn()).toBeUndefined()
+})

@@ -45,8 +45,8 @@ function untilDone(): Promise<void> {
 }
 
 /**
- * Lets short pieces of work begin at once while those of this turn of the event loop have taken less than `ms`, and wait for `turn` after
- * that. Returns undefined if a piece may begin.
+ * Lets short pieces of work begin at once while those of this turn of the event loop have taken less than `ms`, and none of an earlier
+ * turn waits. After that each waits for `turn`. Returns undefined if a piece may begin.
  *
  * @param ms In milliseconds.
  * @param now A monotonic clock, in milliseconds.
@@ -61,12 +61,17 @@ export function turnWhenLate(
   const endTurn = () => {
     begun = undefined
   }
+  let waiting = 0
   return () => {
     if (begun === undefined) {
       begun = now()
       setImmediate(endTurn)
     }
-    return now() - begun < ms ? undefined : turn()
+    if (waiting === 0 && now() - begun < ms) return undefined
+    waiting++
+    return turn().then(() => {
+      waiting--
+    })
   }
 }
 
