@@ -30,6 +30,8 @@ import type {
 import { fields } from "./layouts.js"
 
 const validator = createValidator()
+const isListOfObjects = (value: unknown) =>
+  Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null && !Array.isArray(item))
 
 // The rules that the service would apply to the request that creates such a row: those of the schema and of the store.
 
@@ -39,11 +41,15 @@ export const brokenRules = {
     ...brokenJson("extra", user.extra),
   ],
   privateExtra: (extra: Extra | undefined) => brokenJson("private_extra", extra),
-  accounts: (account: Account) => [
-    ...broken(LinkAccountRequestSchema, fromAccount(withNamed("accounts", account), { tokens: false })),
-    ...brokenJson("extra", account.extra),
-    ...brokenJson("authorization_details", account.authorization_details),
-  ],
+  accounts: (account: Account) => {
+    const details = account.authorization_details
+    if (!isListOfObjects(details ?? [])) return ["authorization_details must be a JSON array of objects"]
+    return [
+      ...broken(LinkAccountRequestSchema, fromAccount(withNamed("accounts", account), { tokens: false })),
+      ...brokenJson("extra", account.extra),
+      ...brokenJson("authorization_details", details),
+    ]
+  },
   sessions: (session: Session) => [
     ...broken(CreateSessionRequestSchema, fromSession(withNamed("sessions", session))),
     ...brokenJson("extra", session.extra),
