@@ -132,6 +132,16 @@ test("S-22: calls that wait for a turn begin although the stream drains, and no 
   expect(begun).toHaveLength(2)
 })
 
+test("the deadline of a call that waits for a turn counts from its arrival", async () => {
+  const turns: (() => void)[] = []
+  const { begun, send } = await openStream({ messageTurn: () => new Promise((resolve) => turns.push(resolve)) })
+  await send({ calls: [{ id: 1, method: "any", timeoutMs: 1_000 }] })
+  jest.advanceTimersByTime(300)
+  turns[0]?.()
+  await settle()
+  expect(begun.map(({ options }) => options.timeoutMs)).toEqual([700])
+})
+
 test("a stream that has ended begins none of the calls that wait for a turn, and gives their memory back", async () => {
   const turns: (() => void)[] = []
   const { begun, send, taken, abort } = await openStream({

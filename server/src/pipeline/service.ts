@@ -96,7 +96,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
   }
 
-  const begin = (frame: PipelineCall): void => {
+  /** @param waitedMs How long ago the call has arrived, in milliseconds, because its deadline counts from then. */
+  const begin = (frame: PipelineCall, waitedMs: number): void => {
     if (isOver) return
     const { id, header } = frame
     if (active.has(id)) throw invalidField("calls.id", "must not be that of an active call")
@@ -113,7 +114,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     }
     const call = method.begin({
       transport: "pipeline",
-      timeoutMs: frame.timeoutMs,
+      timeoutMs: frame.timeoutMs === undefined ? undefined : frame.timeoutMs - waitedMs,
       header: (name) => {
         // The API key is that of the stream. Headers that name a call are the call's own.
         if (name === "authorization") return stream.header(name)
@@ -164,6 +165,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     let bytes: number | undefined
     /** How many calls may begin before a turn is asked for again. */
     let free = 0
+    const arrived = performance.now()
+    let waitedMs = 0
     isBeginning = true
     try {
       for (const frame of frames) {
@@ -177,10 +180,11 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
           } else {
             bytes = size
             await waiting
+            waitedMs = performance.now() - arrived
             free = callsPerTurn - 1
           }
         }
-        begin(frame)
+        begin(frame, waitedMs)
       }
     } finally {
       budgets?.requests.give(bytes ?? 0)
