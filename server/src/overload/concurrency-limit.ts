@@ -159,7 +159,7 @@ export function concurrencyLimit({ maxCalls, now, turn }: ConcurrencyLimitOption
   }
 
   const sweep = (): void => {
-    // What is late remains counted until then.
+    // What is late now is found by a later sweep, and still counts among the waiting calls.
     if (isRejecting) return
     const time = now()
     const late: PendingCall[] = []

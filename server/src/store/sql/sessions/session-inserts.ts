@@ -34,7 +34,8 @@ export interface SessionInserts {
   /**
    * Makes room for one more session of a user in a transaction: deletes the oldest ones, or throws SESSION_LIMIT_REACHED. Returns the
    * policy. If there is a limit, it locks the user's row until the transaction ends, so of concurrent transactions each counts the
-   * sessions of the others if it also makes the changes of the user's turns. Throws Unprepared if the user has too many sessions to be counted by one statement.
+   * sessions of the others if it also makes the changes of the user's turns. Throws Unprepared if the user has too many sessions to be
+   * counted by one statement.
    */
   makeRoom(sql: Statements, caller: Caller, userId: string): Promise<SessionPolicy>
 }

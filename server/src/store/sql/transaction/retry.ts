@@ -27,8 +27,9 @@ export interface BackoffOptions {
 
 /**
  * Retries work that failed for a reason that is probably temporary: a conflict, at most 10 tries, or like a lock where other members
- * accept writes; a lock that another transaction holds, until the signal aborts, or for `longestWaitMs` without a signal; a failure that another member of a cluster may not have
- * ("moved"), for `longestWaitMs`. The delay is random, below a bound that doubles from 4 to 500 ms, so that the same transactions do not conflict again.
+ * accept writes; a lock that another transaction holds, until the signal aborts, or for `longestWaitMs` without a signal; a failure that
+ * another member of a cluster may not have ("moved"), for `longestWaitMs`. The delay is random, below a bound that doubles from 4 to
+ * 500 ms, so that the same transactions do not conflict again.
  * Throws the last failure, or the signal's reason when it aborts during a delay.
  */
 export type Backoff = <T>(waiter: Waiter, work: (tries: number) => Promise<T>) => Promise<T>
