@@ -63,16 +63,17 @@ export async function run(options: RunOptions): Promise<void> {
   for (let batch = 0; sent < inputs; batch++) {
     const health = watchHealth(stage.server.ports)
     await sendBatch(stage.target, (seed * 1_000_003 + batch) | 0)
-    const healthMs = await health.stop()
-    slowest = Math.max(slowest, healthMs)
+    const check = await health.stop()
+    slowest = Math.max(slowest, check.ms)
     const again = hostile[(batch / 5) % hostile.length]
     if (batch === 0) await sendHostile(hostile)
     else if (again !== undefined) await stage.send(again.input)
     const unwell = stage.server.crashed.aborted
       ? "the server ended"
       : ((await probe(stage.target.calls)) ?? (await leftOver(stage.server)))
-    if (unwell === undefined && healthMs > maxHealthMs)
-      findings.add(`the slowest answer of health took ${Math.round(healthMs)} ms`, [])
+    if (unwell === undefined && check.failure !== undefined) findings.add(`a check of health: ${check.failure}`, [])
+    else if (unwell === undefined && check.ms > maxHealthMs)
+      findings.add(`the slowest answer of health took ${Math.round(check.ms)} ms`, [])
     if (unwell !== undefined) {
       findings.add(unwell, stage.suspects(), stage.server.tail())
       await stage.close()
