@@ -1,5 +1,5 @@
 import { GetUserRequestSchema, ListUsersRequestSchema, ListUsersResponseSchema, UserService } from "@authwire/proto"
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf"
 import { afterEach, expect, test } from "@jest/globals"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { turnLimit } from "../util/turn-limit.js"
@@ -51,24 +51,38 @@ function setUp(limit: ConcurrencyLimit, turn?: () => Promise<void>) {
   }
 }
 
-test("S-22: other callbacks run between the items of a page, whose encoding is that of all of them", async () => {
-  let time = 0
-  // Each piece takes a turn of the event loop.
-  const turn = turnLimit(5, () => (time += 10))
-  const { encodeInTurns } = codecOf(UserService.method.listUsers, turn)
-  let turns = 0
-  let isOver = false
-  const count = () => {
-    turns++
-    if (!isOver) setImmediate(count)
-  }
-  setImmediate(count)
-  // The call waits for the turn of the first item.
-  await turn()
-  const encoded = await encodeInTurns(page)
-  isOver = true
-  expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
-  expect(fromBinary(ListUsersResponseSchema, encoded)).toEqual(page)
+const ofProtobuf = (bytes: Uint8Array) => fromBinary(ListUsersResponseSchema, bytes)
+
+test.each([
+  ["protobuf", "encodeInTurns", ofProtobuf],
+  ["JSON", "encodeJsonInTurns", String],
+] as const)(
+  "S-22: other callbacks run between the items of a page in %s, which is that of all of them",
+  async (format, encode, read) => {
+    let time = 0
+    // Each piece takes a turn of the event loop.
+    const turn = turnLimit(5, () => (time += 10))
+    const codec = codecOf(UserService.method.listUsers, turn)
+    let turns = 0
+    let isOver = false
+    const count = () => {
+      turns++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    // The call waits for the turn of the first item.
+    await turn()
+    const encoded = Buffer.from(await codec[encode](page))
+    isOver = true
+    expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
+    expect(read(encoded)).toEqual(format === "JSON" ? toJsonString(ListUsersResponseSchema, page) : page)
+  },
+)
+
+test.each([[], ["a"]])("S-22: a page with the users %j is as Connect would encode it in JSON", async (...ids) => {
+  const { encodeJsonInTurns } = codecOf(UserService.method.listUsers, async () => {})
+  const few = create(ListUsersResponseSchema, { users: ids.map((id) => ({ id })), nextPageToken: "next" })
+  expect(String(await encodeJsonInTurns(few))).toBe(toJsonString(ListUsersResponseSchema, few))
 })
 
 test("S-22: a page of small items waits for no turn, in which there may be large items of others", async () => {

@@ -1,4 +1,13 @@
-import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type JsonObject,
+  type Message,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
 import { turnByBytes } from "../util/turn-limit.js"
 import { withEncodedStructs } from "./encoded-structs.js"
@@ -19,22 +28,29 @@ export interface Codec {
   prepare(answer: Message): Message
   /** Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns. */
   encodeInTurns(answer: Message): Uint8Array | Promise<Uint8Array>
+  /** The same in JSON, as UTF-8. */
+  encodeJsonInTurns(answer: Message): Promise<Uint8Array>
 }
 
 /** @param turn Awaited before each piece of work; see turnLimit. */
 export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>): Codec {
-  const lists = output.fields.flatMap((field) =>
-    field.fieldKind === "list" && field.listKind === "message" ? [field.localName] : [],
-  )
+  const listFields = output.fields.filter((field) => field.fieldKind === "list" && field.listKind === "message")
+  const lists = listFields.map(({ localName }) => localName)
   const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
   const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
+
+  /** Returns a copy with the first items of each list. */
+  const withFirst = (answer: Message, count: number): Message => ({
+    ...answer,
+    ...Object.fromEntries(lists.map((list) => [list, itemsIn(answer, list).slice(0, count)])),
+  })
 
   const prepare = (answer: Message) => withEncodedStructs(output, answer)
   const encode = (answer: Message) => toBinary(output, prepare(answer))
 
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
   async function inParts(answer: Message): Promise<Uint8Array> {
-    const parts = [encode({ ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
+    const parts = [encode(withFirst(answer, 0))]
     const turnFor = turnByBytes(turn)
     for (const list of lists)
       for (const item of itemsIn(answer, list)) {
@@ -42,6 +58,20 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
         parts.push(encode(create(output, { [list]: [item] })))
       }
     return Buffer.concat(parts)
+  }
+
+  async function jsonInParts(answer: Message): Promise<Uint8Array> {
+    // With the first item of each list, so that the properties have the order of the fields.
+    const json = toJson(output, withFirst(answer, 1)) as JsonObject
+    const turnFor = turnByBytes(turn)
+    for (const { localName, jsonName, message } of listFields) {
+      const items = itemsIn(answer, localName)
+      for (const [before, item] of items.slice(1).entries()) {
+        await turnFor(sizeOfPart(items[before]))
+        ;(json[jsonName] as JsonObject[]).push(toJson(message as DescMessage, item) as JsonObject)
+      }
+    }
+    return Buffer.from(JSON.stringify(json))
   }
 
   return {
@@ -57,6 +87,7 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
     prepare,
     encode,
     encodeInTurns: (answer) => (hasSeveral(answer) ? inParts(answer) : encode(answer)),
+    encodeJsonInTurns: jsonInParts,
   }
 }
 

@@ -29,6 +29,10 @@ export interface Method {
   readonly unary: (read: Read<Message>, call: Call) => Promise<Message>
   /** The same from bytes to bytes. */
   readonly unaryBytes: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
+  /** The same from a message to bytes of protobuf or JSON. Undefined for methods whose answers have no items: see Codec. */
+  readonly unaryPage:
+    | Readonly<Record<"protobuf" | "json", (read: Read<Message>, call: Call) => Promise<Uint8Array>>>
+    | undefined
   /** Handles a streaming call. As with `unary`, nothing is read from `requests` before the call is admitted. */
   readonly stream: Stream
   readonly codec: Codec
@@ -125,11 +129,13 @@ export function createRouter(options: RouterOptions): Router {
         rejects: limit === undefined ? () => false : limit.rejects,
         begin: (one) => active.begin(method, one, isPipeline),
         unary: runUnary<Message, Message>(parts, { decode: unchanged, encode: unchanged, bytesOf: sizeOfPart }),
-        unaryBytes: runUnary(parts, {
-          decode: codec.decode,
-          encode: codec.encodeInTurns,
-          bytesOf: ({ length }) => length,
-        }),
+        unaryBytes: runUnary(parts, { decode: codec.decode, encode: codec.encodeInTurns, bytesOf: lengthOf }),
+        unaryPage: codec.hasItems
+          ? {
+              protobuf: runUnary(parts, { decode: unchanged, encode: codec.encodeInTurns, bytesOf: lengthOf }),
+              json: runUnary(parts, { decode: unchanged, encode: codec.encodeJsonInTurns, bytesOf: lengthOf }),
+            }
+          : undefined,
         stream: runStream(method, parts, stream),
         codec,
       }
@@ -154,6 +160,10 @@ export function createRouter(options: RouterOptions): Router {
 
 /** About the size of the largest page: see maxPageBytes. */
 const bytesOfPage = 512 * 1024
+
+function lengthOf(bytes: Uint8Array): number {
+  return bytes.length
+}
 
 function unchanged(message: Message): Message {
   return message

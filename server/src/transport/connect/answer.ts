@@ -3,6 +3,7 @@ import { endStreamFlag } from "@connectrpc/connect/protocol-connect"
 import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web"
 import type { universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import type { RequestUsage } from "../limits/request-usage.js"
+import { withPrefix } from "../listener/prefix.js"
 
 /** Node's response object, for HTTP/1.1 or HTTP/2. */
 export type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
@@ -43,6 +44,30 @@ export async function writeAnswer(
     response.end()
   } finally {
     await body?.return?.()
+  }
+}
+
+/**
+ * Returns the answer of a unary call with another message in place of that which Connect has encoded.
+ *
+ * @param hasPrefix Whether messages have a prefix, as in all but the unary calls of Connect's own protocol.
+ */
+export function withMessage(
+  answer: UniversalServerResponse,
+  message: Uint8Array,
+  hasPrefix: boolean,
+): UniversalServerResponse {
+  if (!hasPrefix) answer.header?.set("content-length", String(message.length))
+  const first = hasPrefix ? withPrefix(0, message) : message
+  return { ...answer, body: withFirst(answer.body as AsyncIterable<Uint8Array>, first) }
+}
+
+// Not a nested function: see foreign-errors.ts.
+async function* withFirst(body: AsyncIterable<Uint8Array>, first: Uint8Array): AsyncIterable<Uint8Array> {
+  let isFirst = true
+  for await (const part of body) {
+    yield isFirst ? first : part
+    isFirst = false
   }
 }
 

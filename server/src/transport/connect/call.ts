@@ -18,9 +18,10 @@ export interface HttpCall {
   readonly outcome: Outcome | undefined
 }
 
-export interface HttpUnaryCall extends HttpCall {
+/** T is the answer: a message, or one that is encoded. */
+export interface HttpUnaryCall<T> extends HttpCall {
   /** Passes the request to the method and returns its answer. Rejects with a Failure. */
-  answer(request: Message): Promise<Message>
+  answer(request: Message): Promise<T>
 }
 
 export interface HttpStreamCall extends HttpCall {
@@ -28,8 +29,10 @@ export interface HttpStreamCall extends HttpCall {
   answers(requests: AsyncIterable<Message>): AsyncIterable<Message>
 }
 
-export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall {
-  const call = method.begin(options)
+export function beginUnary<T>(
+  unary: (read: () => Promise<Message>, call: Call) => Promise<T>,
+  call: Call,
+): HttpUnaryCall<T> {
   const request = Promise.withResolvers<Message>()
   const admitted = Promise.withResolvers<void>()
   let outcome: Outcome | undefined
@@ -39,7 +42,7 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
   }
   const run = async () => {
     try {
-      const message = await method.unary(read, call)
+      const message = await unary(read, call)
       outcome = "answered"
       return message
     } catch (error) {

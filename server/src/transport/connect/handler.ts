@@ -1,6 +1,6 @@
 import { SignalService } from "@authwire/proto"
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
-import type { Registry } from "@bufbuild/protobuf"
+import type { Message, Registry } from "@bufbuild/protobuf"
 import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure, toFailure } from "../../errors/failure.js"
@@ -19,7 +19,7 @@ import { acceptedEncoding, isOfConnect, mediaType, typesOverHttp } from "../list
 import type { ListenerOptions } from "../listener/listener.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts, connectTimeout, grpcTimeout } from "../listener/timeout.js"
-import { type NodeResponse, writeAnswer } from "./answer.js"
+import { type NodeResponse, withMessage, writeAnswer } from "./answer.js"
 import {
   type AuthorizeAnswer,
   authorizePath,
@@ -156,12 +156,13 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const requestId = requestIdOf(exchange.header("x-request-id"))
     const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
     usage.receivedHeader(exchange.headerBytes)
-    const begun = beginUnary(method, {
+    const call = method.begin({
       ...callOptions(exchange, method, rejection),
       timeoutMs: undefined,
       header: (name) => (name === "x-request-id" ? requestId : proxyHeader(request.headers, name)),
       prefersCertificate: true,
     })
+    const begun = beginUnary(method.unary, call)
     follow(begun, exchange)
     answerCheck(begun, exchange)
       .catch((error: unknown) => failedAnswer(toFailure(error), requestId))
@@ -197,14 +198,17 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
     const begun =
       method.desc.methodKind === "unary"
-        ? beginUnary(method, ofHeader)
+        ? beginUnary<Message | Uint8Array>(
+            method.unaryPage?.[unparsed ? "json" : "protobuf"] ?? method.unary,
+            method.begin(ofHeader),
+          )
         : beginStream(method, ofHeader, unparsed, onRequest)
     follow(begun, exchange)
     begun.admitted
       .then(
         () => {
           if (!method.isOpen) markAdmitted(closing)
-          return answerByConnect(handler, method, exchange, { begun, unparsed, usage })
+          return answerByConnect(handler, method, exchange, { begun, unparsed }, usage)
         },
         (failure: Failure) => writeRejection(response, usage, rejectionOf(type, failure, requestId)),
       )
@@ -216,14 +220,16 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     handler: Handler,
     method: Method,
     exchange: HttpExchange,
-    { begun, unparsed, usage }: HttpRequest & { usage: RequestUsage },
+    asked: HttpRequest,
+    usage: RequestUsage,
   ): Promise<void> {
+    const { begun, unparsed } = asked
     const { request, response } = exchange
-    const contextValues = createContextValues().set(requestKey, { begun, unparsed })
+    const contextValues = createContextValues().set(requestKey, asked)
     // The body is read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
-    const asked = universalRequestFromNodeRequest(request, response, null, contextValues)
+    const universal = universalRequestFromNodeRequest(request, response, null, contextValues)
     // Connect would allocate the length that this header announces. Node checks it.
-    if (Number(asked.header.get("content-length")) <= maxMessageBytes) asked.header.delete("content-length")
+    if (Number(universal.header.get("content-length")) <= maxMessageBytes) universal.header.delete("content-length")
     const type = request.headers["content-type"] ?? ""
     const whole = new (isUnaryConnect(type) ? WholeMessage : WholeMessages)(maxMessageBytes, (message) => {
       // Of a message in JSON the parts are counted before it is parsed.
@@ -233,7 +239,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     let isTooLarge = false
     try {
-      const answer = await handler({ ...asked, body: arriving(body, begun.call, unparsed, whole) })
+      const ofConnect = await handler({ ...universal, body: arriving(body, begun.call, unparsed, whole) })
+      const answer =
+        asked.encoded === undefined ? ofConnect : withMessage(ofConnect, asked.encoded, !isUnaryConnect(type))
       const { requestId } = begun.call
       const foreign = { method: method.desc, requestId, unparsed, outcome: () => begun.outcome }
       const own = withoutForeignErrors(answer, foreign, (failure) => {
@@ -252,7 +260,10 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   }
 }
 
-async function answerCheck(begun: HttpUnaryCall, { request, closing }: HttpExchange): Promise<AuthorizeAnswer> {
+async function answerCheck(
+  begun: HttpUnaryCall<Message>,
+  { request, closing }: HttpExchange,
+): Promise<AuthorizeAnswer> {
   await begun.admitted
   markAdmitted(closing)
   const asked = readAuthorizeRequest(request.url ?? "", request.headers)

@@ -1,4 +1,4 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf"
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
 import {
   type ConnectRouter,
   createContextKey,
@@ -17,9 +17,11 @@ import type { UnparsedJson } from "./json-faults.js"
 
 /** The call of a request, which is passed to Connect's handlers through its context values. */
 export interface HttpRequest {
-  readonly begun: HttpUnaryCall | HttpStreamCall
+  readonly begun: HttpUnaryCall<Message | Uint8Array> | HttpStreamCall
   /** What has arrived of the request, if it is in JSON. */
   readonly unparsed: UnparsedJson | undefined
+  /** The answer, if the method has encoded it. Connect gets an empty message instead: see withMessage. */
+  encoded?: Uint8Array
 }
 
 export const requestKey = createContextKey<HttpRequest | undefined>(undefined)
@@ -31,7 +33,7 @@ export function callOptions({ connection, closing }: HttpExchange, method: Metho
 }
 
 /** Cancels a call when its client disconnects, and limits the time to receive its rejection. */
-export function follow(begun: HttpUnaryCall | HttpStreamCall, exchange: HttpExchange): void {
+export function follow(begun: HttpRequest["begun"], exchange: HttpExchange): void {
   exchange.closing.once("close", () => begun.call.cancel())
   begun.admitted.catch(() => exchange.limitTime())
 }
@@ -55,11 +57,17 @@ export function route(connectRouter: ConnectRouter, router: Router): void {
 
 function adapt(method: Method): MethodImpl<DescMethod> {
   if (method.desc.methodKind === "unary") {
+    const empty = create(method.desc.output)
     return (async (request: Message, context: HandlerContext) => {
-      const { begun, unparsed } = requestOf(context)
+      const asked = requestOf(context)
+      const { begun, unparsed } = asked
       unparsed?.read()
       try {
-        const answer = await (begun as HttpUnaryCall).answer(request)
+        const answer = await (begun as HttpUnaryCall<Message | Uint8Array>).answer(request)
+        if (answer instanceof Uint8Array) {
+          asked.encoded = answer
+          return empty
+        }
         return unparsed === undefined ? method.codec.prepare(answer) : answer
       } catch (error) {
         throw connectErrorOf(toFailure(error), begun.call.requestId)
