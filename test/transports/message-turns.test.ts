@@ -13,9 +13,10 @@ import { listensAfterEach } from "./listens.js"
 const openListeners = listensAfterEach()
 const later = endsAfterEach()
 
-/** A service whose streams take longer for each message than a turn may last, and that notes the turn of each. */
+/** A service whose streams take longer for each message than a turn may last, and that notes the turn and the key of each. */
 async function serve() {
   const turns: number[] = []
+  const keys: unknown[] = []
   let turn = 0
   let next = setImmediate(function count() {
     turn++
@@ -26,9 +27,10 @@ async function serve() {
     services: [
       register(PipelineService, {
         // biome-ignore lint/correctness/useYield: it has no answers
-        async *pipeline(requests) {
+        async *pipeline(requests, _caller, call) {
           for await (const _ of requests) {
             turns.push(turn)
+            keys.push(call.owner.keyId)
             const until = performance.now() + longestTurnMs
             while (performance.now() < until);
           }
@@ -36,22 +38,32 @@ async function serve() {
       }),
     ],
     observer: { clock: () => 0, recorderOf: () => () => {}, rejected() {} },
-    access: {},
+    access: {
+      admit: () => (call) => {
+        const [tenant, keyId] = String(call.header("authorization")).slice("Bearer ".length).split("/") as [
+          string,
+          string,
+        ]
+        call.identity = { tenant, keyId, hasScope: () => true }
+        return undefined
+      },
+    },
     interceptors: [],
     maxDeadlineMs: 30_000,
     limitOf: () => undefined,
     pauseAfter: async () => {},
   })
-  return { ...(await openListeners(router)), turns }
+  return { ...(await openListeners(router)), turns, keys }
 }
+
+const message = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema)))
+const messages = Buffer.concat(Array.from({ length: 5 }, () => message))
 
 test.each(["grpcUrl", "baseUrl"] as const)(
   "S-22: messages of streams are read in turns of the event loop (%s)",
   async (listener) => {
     const { turns, ...urls } = await serve()
     const connection = attackConnection(urls[listener])
-    const message = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema)))
-    const messages = Buffer.concat(Array.from({ length: 5 }, () => message))
     const streams = [0, 1].map(() => connection.open(header(paths.pipeline), messages))
     await Promise.all(streams.map(({ closed }) => closed))
     expect(turns).toHaveLength(10)
@@ -60,3 +72,20 @@ test.each(["grpcUrl", "baseUrl"] as const)(
     connection.close()
   },
 )
+
+test.each([
+  ["another key", "t/other"],
+  ["another tenant", "u/other"],
+])("S-22: the messages of a key do not wait for all of those of %s", async (_, key) => {
+  const { keys, grpcUrl } = await serve()
+  const [many, few] = [attackConnection(grpcUrl), attackConnection(grpcUrl)]
+  const streams = Array.from({ length: 10 }, () => many.open(header(paths.pipeline, { key: "t/many" }), messages))
+  await new Promise((resolve) => setTimeout(resolve, 2 * longestTurnMs))
+  const one = few.open(header(paths.pipeline, { key }), messages)
+  await Promise.all([...streams, one].map(({ closed }) => closed))
+  expect(keys).toHaveLength(55)
+  // About every second message is one of the other key. In one line each would wait for one of every stream.
+  expect(keys.lastIndexOf("other")).toBeLessThan(40)
+  many.close()
+  few.close()
+})

@@ -171,7 +171,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     try {
       for (const frame of frames) {
         if (isOver) return
-        const waiting = free-- > 0 ? undefined : messageTurn()
+        const waiting = free-- > 0 ? undefined : messageTurn(stream.owner)
         if (waiting !== undefined) {
           const size = bytes ?? frames.reduce((sum, one) => sum + sizeOfRequest(one), 0)
           if (bytes === undefined && budgets?.requests.take(size) === false) {

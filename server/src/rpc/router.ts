@@ -3,7 +3,7 @@ import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
-import { lineOf, longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
+import { lineOf, linesOf, longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf, sizeOfPart } from "./codec.js"
@@ -46,7 +46,7 @@ export interface Router {
   /** See RouterOptions. */
   readonly maxDeadlineMs: number
   /** Awaited before a method reads a message of a stream that has arrived; undefined if it may at once. See turnWhenLate. */
-  readonly messageTurn: () => Promise<void> | undefined
+  readonly messageTurn: (owner: Owner) => Promise<void> | undefined
   /** Records a call that a listener rejected before it began. */
   readonly rejected: Observer["rejected"]
 }
@@ -76,7 +76,7 @@ export interface Inside {
   /** See ActiveCalls. */
   readonly draining: AbortSignal
   /** See Router. */
-  readonly messageTurn: () => Promise<void> | undefined
+  readonly messageTurn: Router["messageTurn"]
 }
 
 /** A service and its implementation. */
@@ -94,8 +94,11 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnLimit(longestTurnMs) } = options
   const interceptors = [access, ...options.interceptors]
-  // In a line of their own, so that an answer waits for one message only, however many there are.
-  const messageTurn = turnWhenLate(lineOf(turn), longestTurnMs)
+  // In a line of their own, so that an answer waits for one message only, however many there are. In it the tenants have their turns in
+  // turn, and the keys of each.
+  const tenantTurn = linesOf<Owner>(({ tenant }) => tenant, lineOf(turn))
+  const keyTurn = linesOf<Owner>(({ tenant, keyId }) => keyId ?? tenant, tenantTurn)
+  const messageTurn = turnWhenLate(keyTurn, longestTurnMs)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({

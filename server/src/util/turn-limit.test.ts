@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { expect, test } from "@jest/globals"
-import { lineOf, turnByBytes, turnLimit, turnWhenLate } from "./turn-limit.js"
+import { lineOf, linesOf, turnByBytes, turnLimit, turnWhenLate } from "./turn-limit.js"
 
 /** Does work that takes as long as given, one piece after the other, and records the turn of the event loop in which each runs. */
 async function turnsOf(ms: number, durations: readonly number[]): Promise<number[]> {
@@ -105,6 +105,21 @@ test("what goes on after a piece, before the event loop does, counts for the nex
   const turns = await Promise.all([1, 2, 3, 4].map(piece))
   clearImmediate(next)
   expect(turns).toEqual([0, 0, 1, 1])
+})
+
+test("a piece of one owner waits for one piece of each other owner, and for one of each group of them", async () => {
+  let time = 0
+  const limit = turnLimit(10, () => time)
+  const groups = linesOf<string>(([group]) => group, limit)
+  const line = linesOf<string>((owner) => owner, groups)
+  const done: string[] = []
+  const piece = async (owner: string) => {
+    await line(owner)
+    time += 12
+    done.push(owner)
+  }
+  await Promise.all(["a1", "a1", "a1", "a2", "a2", "a3", "b1", "b1"].map(piece))
+  expect(done).toEqual(["a1", "b1", "a2", "b1", "a3", "a1", "a2", "a1"])
 })
 
 test("a piece in a line of its own waits for one piece of the other line", async () => {

@@ -39,6 +39,29 @@ export function lineOf(turn: () => void | Promise<void>): () => Promise<void> {
   }
 }
 
+/**
+ * Gives each owner of work a line of its own for as long as a piece of it waits, so that nobody waits for more than one piece of each
+ * other owner.
+ *
+ * @param nameOf Returns the name of an owner.
+ * @param turn Waits for the turn of the first piece of an owner's line.
+ */
+export function linesOf<O>(
+  nameOf: (owner: O) => unknown,
+  turn: (owner: O) => void | Promise<void>,
+): (owner: O) => Promise<void> {
+  const lines = new Map<unknown, { wait: () => Promise<void>; pieces: number }>()
+  return async (owner) => {
+    const name = nameOf(owner)
+    const line = lines.get(name) ?? { wait: lineOf(() => turn(owner)), pieces: 0 }
+    lines.set(name, line)
+    line.pieces++
+    await line.wait()
+    line.pieces--
+    if (line.pieces === 0) lines.delete(name)
+  }
+}
+
 /** Resolves when what awaits a piece has run, and what awaits that in turn, so that the time of all of it counts. */
 function untilDone(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve))
@@ -46,30 +69,30 @@ function untilDone(): Promise<void> {
 
 /**
  * Lets short pieces of work begin at once while those of this turn of the event loop have taken less than `ms`, and none of an earlier
- * turn waits. After that each waits for `turn`. Returns undefined if a piece may begin.
+ * turn waits. After that each waits for `turn` of its owner. Returns undefined if a piece may begin.
  *
  * @param ms In milliseconds.
  * @param now A monotonic clock, in milliseconds.
  */
-export function turnWhenLate(
-  turn: () => Promise<void>,
+export function turnWhenLate<O>(
+  turn: (owner: O) => Promise<void>,
   ms: number,
   now: () => number = () => performance.now(),
-): () => Promise<void> | undefined {
+): (owner: O) => Promise<void> | undefined {
   /** When the first piece of this turn began; undefined if there was none. */
   let begun: number | undefined
   const endTurn = () => {
     begun = undefined
   }
   let waiting = 0
-  return () => {
+  return (owner) => {
     if (begun === undefined) {
       begun = now()
       setImmediate(endTurn)
     }
     if (waiting === 0 && now() - begun < ms) return undefined
     waiting++
-    return turn().then(() => {
+    return turn(owner).then(() => {
       waiting--
     })
   }

@@ -190,7 +190,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       header: (name) => exchange.header(name),
     }
     const onRequest = async (isFirst: boolean) => {
-      await router.messageTurn()
+      await router.messageTurn(begun.call.owner)
       usage.read()
       unparsed?.read()
       const tooMany = !method.isOpen || isFirst ? undefined : openMethods.request(method.desc, exchange.connection)

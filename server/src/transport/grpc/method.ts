@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf"
 import { Failure, toFailure } from "../../errors/failure.js"
 import { statusOf } from "../../errors/status.js"
 import type { Call, CallOptions } from "../../rpc/call.js"
-import type { Method } from "../../rpc/router.js"
+import type { Method, Router } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
@@ -24,7 +24,7 @@ export interface GrpcRequest {
   /** The largest request, in bytes. */
   readonly maxMessageBytes: number
   /** See Router. */
-  readonly messageTurn: () => Promise<void> | undefined
+  readonly messageTurn: Router["messageTurn"]
 }
 
 export function serveUnary(request: GrpcRequest): void {
@@ -59,7 +59,7 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
   const waits = waitsUntil(call.signal)
   let last: Promise<void> | undefined
   try {
-    for await (const answer of method.stream(requests(request, messages), call)) {
+    for await (const answer of method.stream(requests(request, messages, call), call)) {
       const bytes = method.codec.encode(answer)
       admitted(request)
       usage.sent()
@@ -82,7 +82,7 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
   }
 }
 
-async function* requests(request: GrpcRequest, messages: RequestMessages): AsyncIterable<Message> {
+async function* requests(request: GrpcRequest, messages: RequestMessages, call: Call): AsyncIterable<Message> {
   const { method, connection, usage, openMethods, messageTurn } = request
   const { desc, codec } = method
   admitted(request)
@@ -98,7 +98,7 @@ async function* requests(request: GrpcRequest, messages: RequestMessages): Async
     if (tooMany !== undefined) throw tooMany
     isFirst = false
     // Until its turn the message counts as one that has not been read.
-    const waiting = messageTurn()
+    const waiting = messageTurn(call.owner)
     if (waiting !== undefined) await waiting
     usage.read()
     yield codec.decode(bytes)
