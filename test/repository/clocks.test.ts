@@ -67,8 +67,8 @@ const ownTimers: Record<string, string> = {
   "server/src/transport/listener/listen.ts": "the end of all connections when the service stops",
 }
 
-test("the listeners wait for peers with peerTimeout, which reads what has arrived before a time is over", () => {
-  const files = globSync("server/src/transport/**/*.ts", { cwd: root })
+test("listeners and pipelines wait for peers with peerTimeout, which reads what has arrived before a time is over", () => {
+  const files = globSync(["server/src/transport/**/*.ts", "server/src/pipeline/**/*.ts"], { cwd: root })
     .filter((file) => !/\.test\.ts$/.test(file))
     .filter((file) => /\bset(Timeout|Interval)\(/.test(readFileSync(`${root}/${file}`, "utf8")))
   expect(files.sort()).toEqual(Object.keys(ownTimers).sort())

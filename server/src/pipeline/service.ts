@@ -9,6 +9,7 @@ import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import type { Inside, Method } from "../rpc/router.js"
 import { inOwnMemory } from "../transport/limits/request-body.js"
+import { type PeerTimeout, peerTimeout } from "../util/peer-timeout.js"
 import { SendQueue } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {
@@ -35,13 +36,13 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
     async *pipeline(requests, _, call) {
       const waiting = new SendQueue<PipelineAnswer>()
       const calls = carriedCalls(options, call, waiting)
-      let moving: NodeJS.Timeout | undefined
+      let moving: PeerTimeout | undefined
       /** Whether the next message asks the client to move. */
       let mustMove = false
       const onDrain = () => {
         mustMove = true
         waiting.interrupt()
-        moving = setTimeout(calls.finish, moveMs)
+        moving = peerTimeout(moveMs, calls.finish)
       }
       // This is needed when the client has half-closed the stream, because then nothing is read any more.
       call.signal.addEventListener("abort", () => waiting.fail(call.signal.reason), { once: true })
@@ -57,7 +58,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
           calls.sent(batch)
         }
       } finally {
-        clearTimeout(moving)
+        moving?.clear()
         draining.removeEventListener("abort", onDrain)
         calls.cancelAll()
       }
