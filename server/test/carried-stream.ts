@@ -7,7 +7,7 @@ import type { RejectionPause } from "../src/overload/pause.js"
 import { pipelineService } from "../src/pipeline/service.js"
 import type { Call, CallOptions } from "../src/rpc/call.js"
 import { rejecter, rejections } from "../src/rpc/rejection.js"
-import type { Method } from "../src/rpc/router.js"
+import type { Inside, Method } from "../src/rpc/router.js"
 import type { Read } from "../src/rpc/running.js"
 import { Budget } from "../src/util/budget.js"
 
@@ -29,7 +29,7 @@ export async function openStream({
   maxInFlight?: number
   rejects?: Method["rejects"]
   pauseAfter?: RejectionPause
-  messageTurn?: () => Promise<void> | undefined
+  messageTurn?: Inside["messageTurn"]
 } = {}) {
   const begun: {
     options: CallOptions

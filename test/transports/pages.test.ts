@@ -21,6 +21,9 @@ const pages = [0, 1, 5].map((count) =>
   }),
 )
 
+/** How often the encoding of a page has waited for a turn of the event loop. */
+let turns = 0
+
 async function serve() {
   const router = createRouter({
     services: [
@@ -35,6 +38,7 @@ async function serve() {
     maxDeadlineMs: 30_000,
     limitOf: () => undefined,
     pauseAfter: async () => {},
+    turn: async () => void turns++,
   })
   return openListeners(router)
 }
@@ -54,7 +58,11 @@ describe.each(transports)("over %s", (_, over) => {
   test.each([true, false])("a page of no, one and several items arrives (protobuf: %s)", async (isBinary) => {
     const { baseUrl } = await serve()
     const { listUsers } = createClient(UserService, over(baseUrl, isBinary))
-    for (const [pageSize, page] of pages.entries()) expect(await listUsers({ pageSize })).toEqual(page)
+    for (const [pageSize, page] of pages.entries()) {
+      turns = 0
+      expect(await listUsers({ pageSize })).toEqual(page)
+      expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
+    }
   })
 })
 

@@ -190,7 +190,7 @@ export function createService(options: ServiceOptions): Router {
       metrics?.rejected(method, transport, code)
     },
   }
-  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock, turn: lineOf(store.turn) }
+  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock, turn: lineOf(() => store.turn("")) }
   // A call waits only for calls of its kind: writes may wait for a lock of the database, reads for a connection, and tokens need
   // no database.
   const concurrency = {

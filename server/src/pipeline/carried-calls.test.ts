@@ -102,7 +102,11 @@ test("a call has the key of its stream, and neither its id, its trace nor its id
 
 test("S-22: calls of a message wait for turns of the event loop, and until then take memory of the budget for all of it", async () => {
   const turns: (() => void)[] = []
-  const messageTurn = () => new Promise<void>((resolve) => turns.push(resolve))
+  const owners: unknown[] = []
+  const messageTurn = (owner: unknown) => {
+    owners.push(owner)
+    return new Promise<void>((resolve) => turns.push(resolve))
+  }
   const { begun, send, taken } = await openStream({ maxInFlight: 20, messageTurn })
   await send({ calls: Array.from({ length: 20 }, (_, id) => ({ id, method: "any", message: new Uint8Array(10) })) })
   for (const [count, bytes] of [
@@ -115,6 +119,8 @@ test("S-22: calls of a message wait for turns of the event loop, and until then 
     turns.shift()?.()
     await settle()
   }
+  const ofStream = { tenant: "default", keyId: undefined }
+  expect(owners).toEqual([ofStream, ofStream])
 })
 
 test("S-22: calls that wait for a turn begin although the stream drains, and no other of its calls is active", async () => {

@@ -30,27 +30,28 @@ function setUp(limit: ConcurrencyLimit, turn?: () => Promise<void>) {
     ...(turn && { turn }),
   })
   const methods = router.services[0]?.methods ?? []
-  const called = (name: string) => {
+  const called = (name: string, timeoutMs?: number) => {
     const method = methods.find(({ desc }) => desc.localName === name) as (typeof methods)[0]
-    const call = method.begin({ transport: "test", timeoutMs: undefined, header: () => undefined })
+    const call = method.begin({ transport: "test", timeoutMs, header: () => undefined })
     call.identity = { tenant: "t", keyId: "k", hasScope: () => true }
     return { method, call }
   }
   const [users, user] = [create(ListUsersRequestSchema, {}), create(GetUserRequestSchema, { id: "a" })]
   return {
-    bytes: async (name: "listUsers" | "getUser") => {
-      const { method, call } = called(name)
+    bytes: async (name: "listUsers" | "getUser", timeoutMs?: number) => {
+      const { method, call } = called(name, timeoutMs)
       const request =
         name === "getUser" ? toBinary(GetUserRequestSchema, user) : toBinary(ListUsersRequestSchema, users)
       return method.unaryBytes(() => request, call).finally(() => call.end())
     },
-    message: async (name: "listUsers" | "getUser") => {
-      const { method, call } = called(name)
+    message: async (name: "listUsers" | "getUser", timeoutMs?: number) => {
+      const { method, call } = called(name, timeoutMs)
       return method.unary(() => (name === "getUser" ? user : users), call).finally(() => call.end())
     },
   }
 }
 
+const caller = { owner: { tenant: "t", keyId: "k" }, signal: new AbortController().signal }
 const ofProtobuf = (bytes: Uint8Array) => fromBinary(ListUsersResponseSchema, bytes)
 
 test.each([
@@ -72,23 +73,37 @@ test.each([
     setImmediate(count)
     // The call waits for the turn of the first item.
     await turn()
-    const encoded = Buffer.from(await codec[encode](page))
+    const encoded = Buffer.from(await codec[encode](page, caller))
     isOver = true
     expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
     expect(read(encoded)).toEqual(format === "JSON" ? toJsonString(ListUsersResponseSchema, page) : page)
   },
 )
 
+test.each(["encodeInTurns", "encodeJsonInTurns"] as const)(
+  "S-22: %s ends at its next turn when nobody waits for the page",
+  async (encode) => {
+    const ended = new AbortController()
+    let turns = 0
+    const codec = codecOf(UserService.method.listUsers, async () => {
+      turns++
+      ended.abort(new Error("nobody waits"))
+    })
+    await expect(codec[encode](page, { ...caller, signal: ended.signal })).rejects.toThrow("nobody waits")
+    expect(turns).toBe(1)
+  },
+)
+
 test.each([[], ["a"]])("S-22: a page with the users %j is as Connect would encode it in JSON", async (...ids) => {
   const { encodeJsonInTurns } = codecOf(UserService.method.listUsers, async () => {})
   const few = create(ListUsersResponseSchema, { users: ids.map((id) => ({ id })), nextPageToken: "next" })
-  expect(String(await encodeJsonInTurns(few))).toBe(toJsonString(ListUsersResponseSchema, few))
+  expect(String(await encodeJsonInTurns(few, caller))).toBe(toJsonString(ListUsersResponseSchema, few))
 })
 
 test("S-22: a page of small items waits for no turn, in which there may be large items of others", async () => {
   const { encodeInTurns } = codecOf(UserService.method.listUsers, () => new Promise(() => {}))
   const small = create(ListUsersResponseSchema, { users: Array.from({ length: 100 }, (_, n) => ({ id: `${n}` })) })
-  expect(fromBinary(ListUsersResponseSchema, await encodeInTurns(small))).toEqual(small)
+  expect(fromBinary(ListUsersResponseSchema, await encodeInTurns(small, caller))).toEqual(small)
 })
 
 const unlimited: ConcurrencyLimit = {
@@ -118,6 +133,19 @@ test.each(["bytes", "message"] as const)(
     const ends = await Promise.all([1, 2, 3, 4].map(() => calls[kind]("getUser").then(() => turns)))
     isOver = true
     expect(new Set(ends).size).toBe(4)
+  },
+)
+
+test.each(["bytes", "message"] as const)(
+  "S-22: a large answer, as %s, is not encoded if its call ends before its turn",
+  async (kind) => {
+    const turns: (() => void)[] = []
+    const calls = setUp(unlimited, () => new Promise((resolve) => turns.push(resolve)))
+    await calls[kind]("getUser")
+    const answer = calls[kind]("getUser", 20)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    turns[0]?.()
+    await expect(answer).rejects.toMatchObject({ reason: "DEADLINE_EXCEEDED" })
   },
 )
 

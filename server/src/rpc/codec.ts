@@ -1,6 +1,5 @@
 import {
   create,
-  type DescMessage,
   type DescMethod,
   fromBinary,
   type JsonObject,
@@ -9,13 +8,18 @@ import {
   toJson,
 } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
+import type { Owner } from "../util/owner.js"
 import { turnByBytes } from "../util/turn-limit.js"
+import type { Call } from "./call.js"
 import { withEncodedStructs } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
 import { hasTooManyParts } from "./wire-parts.js"
 
 /** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
 const withoutUnknown = { readUnknownFields: false }
+
+/** Whose answer is encoded, and whether anybody still waits for it. */
+type AnsweredCall = Pick<Call, "owner" | "signal">
 
 /** Decodes and encodes the messages of a method. */
 export interface Codec {
@@ -26,32 +30,32 @@ export interface Codec {
   encode(answer: Message): Uint8Array
   /** Returns an answer with the same encoding for Connect, which encodes it itself: see withEncodedStructs. */
   prepare(answer: Message): Message
-  /** Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns. */
-  encodeInTurns(answer: Message): Uint8Array | Promise<Uint8Array>
+  /**
+   * Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns.
+   *
+   * @param call Whose turns the work takes, until its signal aborts.
+   */
+  encodeInTurns(answer: Message, call: AnsweredCall): Uint8Array | Promise<Uint8Array>
   /** The same in JSON, as UTF-8. */
-  encodeJsonInTurns(answer: Message): Promise<Uint8Array>
+  encodeJsonInTurns(answer: Message, call: AnsweredCall): Promise<Uint8Array>
 }
 
-/** @param turn Awaited before each piece of work; see turnLimit. */
-export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>): Codec {
-  const listFields = output.fields.filter((field) => field.fieldKind === "list" && field.listKind === "message")
+/** @param turn Awaited before each piece of work for an owner; see turnLimit. */
+export function codecOf({ input, output }: DescMethod, turn: (owner: Owner) => Promise<void>): Codec {
+  const listFields = output.fields.flatMap((field) =>
+    field.fieldKind === "list" && field.listKind === "message" ? [field] : [],
+  )
   const lists = listFields.map(({ localName }) => localName)
   const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
   const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
-
-  /** Returns a copy with the first items of each list. */
-  const withFirst = (answer: Message, count: number): Message => ({
-    ...answer,
-    ...Object.fromEntries(lists.map((list) => [list, itemsIn(answer, list).slice(0, count)])),
-  })
 
   const prepare = (answer: Message) => withEncodedStructs(output, answer)
   const encode = (answer: Message) => toBinary(output, prepare(answer))
 
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
-  async function inParts(answer: Message): Promise<Uint8Array> {
-    const parts = [encode(withFirst(answer, 0))]
-    const turnFor = turnByBytes(turn)
+  async function inParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
+    const parts = [encode({ ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
+    const turnFor = turnByBytes(() => turn(owner), signal)
     for (const list of lists)
       for (const item of itemsIn(answer, list)) {
         await turnFor(parts.at(-1)?.length ?? 0)
@@ -60,18 +64,31 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
     return Buffer.concat(parts)
   }
 
-  async function jsonInParts(answer: Message): Promise<Uint8Array> {
-    // With the first item of each list, so that the properties have the order of the fields.
-    const json = toJson(output, withFirst(answer, 1)) as JsonObject
-    const turnFor = turnByBytes(turn)
-    for (const { localName, jsonName, message } of listFields) {
-      const items = itemsIn(answer, localName)
-      for (const [before, item] of items.slice(1).entries()) {
-        await turnFor(sizeOfPart(items[before]))
-        ;(json[jsonName] as JsonObject[]).push(toJson(message as DescMessage, item) as JsonObject)
+  async function jsonInParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
+    const parts: Buffer[] = []
+    const put = (text: string) => parts.push(Buffer.from(text))
+    const turnFor = turnByBytes(() => turn(owner), signal)
+    // An empty item stands for those of each list that has any, so that the properties are those of the whole, in their order.
+    const empty = listFields.map(({ localName, message }) => [
+      localName,
+      itemsIn(answer, localName).length > 0 ? [create(message)] : [],
+    ])
+    const shape = toJson(output, { ...answer, ...Object.fromEntries(empty) }) as JsonObject
+    for (const [name, value] of Object.entries(shape)) {
+      put(`${parts.length === 0 ? "{" : ","}${JSON.stringify(name)}:`)
+      const list = listFields.find(({ jsonName }) => jsonName === name)
+      if (list === undefined) {
+        put(JSON.stringify(value))
+        continue
       }
+      for (const [index, item] of itemsIn(answer, list.localName).entries()) {
+        await turnFor(parts.at(-1)?.length ?? 0)
+        put(`${index === 0 ? "[" : ","}${JSON.stringify(toJson(list.message, item))}`)
+      }
+      put("]")
     }
-    return Buffer.from(JSON.stringify(json))
+    put(parts.length === 0 ? "{}" : "}")
+    return Buffer.concat(parts)
   }
 
   return {
@@ -86,7 +103,7 @@ export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>
     },
     prepare,
     encode,
-    encodeInTurns: (answer) => (hasSeveral(answer) ? inParts(answer) : encode(answer)),
+    encodeInTurns: (answer, call) => (hasSeveral(answer) ? inParts(answer, call) : encode(answer)),
     encodeJsonInTurns: jsonInParts,
   }
 }

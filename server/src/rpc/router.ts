@@ -3,7 +3,7 @@ import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
-import { lineOf, linesOf, longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
+import { linesOf, longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf, sizeOfPart } from "./codec.js"
@@ -65,8 +65,8 @@ interface RouterOptions {
   limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
   /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
-  /** Awaited before each large piece of work; see turnLimit. Default: a turnLimit of the router's own. */
-  turn?: () => Promise<void>
+  /** Awaited before each large piece of work for a tenant; see turnLimit. Default: a turnLimit of the router's own. */
+  turn?: (tenant: string) => Promise<void>
 }
 
 /** What a service needs to carry the calls of other services. */
@@ -94,11 +94,12 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnLimit(longestTurnMs) } = options
   const interceptors = [access, ...options.interceptors]
-  // In a line of their own, so that an answer waits for one message only, however many there are. In it the tenants have their turns in
-  // turn, and the keys of each.
-  const tenantTurn = linesOf<Owner>(({ tenant }) => tenant, lineOf(turn))
-  const keyTurn = linesOf<Owner>(({ tenant, keyId }) => keyId ?? tenant, tenantTurn)
-  const messageTurn = turnWhenLate(keyTurn, longestTurnMs)
+  const ofTenant = ({ tenant }: Owner) => turn(tenant)
+  const ofKeys = (ofItsTenant: (owner: Owner) => Promise<void>) =>
+    linesOf<Owner>(({ tenant, keyId }) => keyId ?? tenant, ofItsTenant)
+  const answerTurn = ofKeys(ofTenant)
+  // In lines of their own, so that an answer waits for one message of its tenant only, however many there are.
+  const messageTurn = turnWhenLate(ofKeys(linesOf(({ tenant }) => tenant, ofTenant)), longestTurnMs)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
@@ -115,13 +116,13 @@ export function createRouter(options: RouterOptions): Router {
       }
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
-      const codec = codecOf(method, turn)
+      const codec = codecOf(method, answerTurn)
       const parts = {
         admit: admission(admissions),
         unary,
         limit,
         costs: callCosts(codec.hasItems ? bytesOfPage : 0),
-        turn,
+        turn: answerTurn,
         clock: observer.clock,
         ended: observer.recorderOf(method),
         pauseAfter,

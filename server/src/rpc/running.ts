@@ -4,6 +4,7 @@ import type { CallCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { isByLimit, type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
+import type { Owner } from "../util/owner.js"
 import type { Call } from "./call.js"
 import type { Admission, CallEnded, Stream, Unary } from "./interceptor.js"
 
@@ -20,7 +21,7 @@ export interface Parts {
   limit: ConcurrencyLimit | undefined
   costs: CallCosts
   /** Awaited before the answer is encoded of a call that costs more than others. */
-  turn: () => Promise<void>
+  turn: (owner: Owner) => Promise<void>
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
@@ -32,7 +33,7 @@ export interface Parts {
 /** How a method reads requests and returns answers. */
 interface Coding<I, O> {
   decode(input: I): Message
-  encode(answer: Message): O | Promise<O>
+  encode(answer: Message, call: Call): O | Promise<O>
   /** Returns about the size of an answer, in bytes. */
   bytesOf(encoded: O): number
 }
@@ -91,8 +92,11 @@ export function runUnary<I, O>(
       // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and its
       // transaction ends by itself.
       const answer = await orAborted(unary(request, call), call.signal)
-      if (call.cost > 1) await turn()
-      const encoding = encode(answer)
+      if (call.cost > 1) {
+        await turn(call.owner)
+        call.signal.throwIfAborted()
+      }
+      const encoding = encode(answer, call)
       const encoded = encoding instanceof Promise ? await orAborted<O>(encoding, call.signal) : encoding
       costs.answered(call.owner, bytesOf(encoded))
       ended(call, undefined, begun, clock(), request, answer)

@@ -166,9 +166,9 @@ export interface Store {
   clockOffsetMs(): number
   /**
    * Awaited before each large piece of work on what was read. Pieces in the store and beyond share the turns of the event loop, see
-   * turnLimit.
+   * turnLimit. In each line of a tenant one piece waits for one of each other tenant.
    */
-  turn(): Promise<void>
+  turn(tenant: string): Promise<void>
   /** Closes all connections. Active work fails. May be called more than once. */
   close(): Promise<void>
 }

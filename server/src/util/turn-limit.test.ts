@@ -122,6 +122,23 @@ test("a piece of one owner waits for one piece of each other owner, and for one 
   expect(done).toEqual(["a1", "b1", "a2", "b1", "a3", "a1", "a2", "a1"])
 })
 
+test("a line is forgotten when no piece waits in it", async () => {
+  const owners: { name: string; of: string }[] = []
+  const line = linesOf<{ name: string; of: string }>(
+    ({ name }) => name,
+    async (owner) => void owners.push(owner),
+  )
+  const [first, second, later] = ["first", "second", "later"].map((of) => ({ name: "same", of })) as [
+    never,
+    never,
+    never,
+  ]
+  await Promise.all([line(first), line(second)])
+  await line(later)
+  // A line waits for the turns of the owner who began it.
+  expect(owners).toEqual([first, first, later])
+})
+
 test("a piece in a line of its own waits for one piece of the other line", async () => {
   let time = 0
   const limit = turnLimit(10, () => time)

@@ -104,14 +104,19 @@ const bytesOfTurn = 16 * 1024
 /**
  * Divides work on many items into pieces. The returned function is called before each item, with its size in bytes, and waits for a turn
  * before the item that completes a piece. So a page of small items waits for none: each of them would have to wait behind a large
- * item of somebody else.
+ * item of somebody else. Work that nobody waits for any more ends at its next turn, so that it takes no time from others.
+ *
+ * @param signal Aborts when nobody waits for the work any more. The function then rejects with its reason.
  */
-export function turnByBytes(turn: () => Promise<void>): (bytes: number) => Promise<void> | undefined {
+export function turnByBytes(
+  turn: () => Promise<void>,
+  signal: AbortSignal | undefined,
+): (bytes: number) => Promise<void> | undefined {
   let piece = 0
   return (bytes) => {
     piece += bytes
     if (piece < bytesOfTurn) return undefined
     piece = 0
-    return turn()
+    return turn().then(() => signal?.throwIfAborted())
   }
 }

@@ -143,6 +143,7 @@ export function apiKeyPages(database: Database, tokens: PageTokens): ApiKeyStore
       values,
       itemOf: (cells) => apiKeys.row(cells),
       reads,
+      signal: caller.signal,
     })
   }
 }

@@ -74,6 +74,7 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
           return { ...row, ...details }
         },
         reads: database.reads(caller),
+        signal: caller.signal,
       })
     },
   }

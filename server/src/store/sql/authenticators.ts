@@ -132,6 +132,7 @@ export function authenticatorStore(
         values: { of: { tenant, userId } },
         itemOf: listed,
         reads: database.reads(caller),
+        signal: caller.signal,
       })
     },
 

@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
-import { lineOf, longestTurnMs, turnLimit } from "../../util/turn-limit.js"
+import { linesOf, longestTurnMs, turnLimit } from "../../util/turn-limit.js"
 import type { Caller, Waiter } from "../store.js"
 import { type DatabaseTime, databaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
@@ -41,8 +41,8 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   readonly concurrency: number
   /** Whether other members of a cluster accept writes at the same time; see turns.ts. */
   readonly hasOtherWriters: boolean
-  /** Awaited before each large piece of work on rows that were read; see turnLimit. */
-  readonly turn: () => Promise<void>
+  /** See Store. */
+  readonly turn: (tenant: string) => Promise<void>
   /** How lookups by key share statements. `limit` is a power of two. */
   readonly lookups: CoalesceOptions
   /**
@@ -170,7 +170,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
     tables: allTables,
     concurrency: engine.concurrency,
     hasOtherWriters,
-    turn: lineOf(engine.turn ?? turnLimit(longestTurnMs)),
+    turn: linesOf((tenant) => tenant, engine.turn ?? turnLimit(longestTurnMs)),
     lookups: engine.lookups,
 
     reads,

@@ -4,7 +4,7 @@ import type { TenantRows, TenantStore } from "../store.js"
 import type { Tenant } from "../types.js"
 import { insertKey } from "./api-keys.js"
 import type { Database } from "./database.js"
-import { type Statements, statement } from "./query/statement.js"
+import { type Cell, type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
@@ -123,9 +123,9 @@ export function tenantPages(database: Database, tokens: PageTokens): TenantStore
     ...{ alias: "t", select: tenants.columns("t"), where: "t.deleted IS NULL" },
   })
   return (caller, page) => {
-    const name = ["tenants"]
-    const reads = database.reads(caller)
-    return list(page, { tokens, name, first: { name: "" }, values: {}, itemOf: (cells) => tenants.row(cells), reads })
+    const [name, first, reads] = [["tenants"], { name: "" }, database.reads(caller)]
+    const itemOf = (cells: Cell[]) => tenants.row(cells)
+    return list(page, { tokens, name, first, values: {}, itemOf, reads, signal: caller.signal })
   }
 }
 

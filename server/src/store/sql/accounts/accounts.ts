@@ -157,6 +157,7 @@ export function accountStore(
         values: { of: { tenant, userId } },
         itemOf: (cells): ListedAccount => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
         reads,
+        signal: caller.signal,
       })
     },
   }

@@ -48,6 +48,7 @@ export function sessionLists(
         itemOf: (cells) => listedSession(database, rules, cells),
         // From the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
         reads: database.reads(caller),
+        signal: caller.signal,
         // The sessions of most users end before a first slice does.
         scans: database.reads(caller, "scan"),
       })

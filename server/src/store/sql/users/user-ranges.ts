@@ -66,6 +66,7 @@ export function userRanges(database: Database, reader: UserReader, tokens: PageT
       values: { of: { tenant: caller.tenant }, to: { [property]: last } },
       itemOf: reader.listed,
       reads: database.olderReads(caller),
+      signal: caller.signal,
     })
   }
 }

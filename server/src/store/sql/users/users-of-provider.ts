@@ -38,5 +38,6 @@ export function usersOfProvider(database: Database, reader: UserReader, tokens: 
         return isListed ? reader.listed(cells) : undefined
       },
       reads: database.olderReads(caller),
+      signal: caller.signal,
     })
 }

@@ -51,6 +51,8 @@ export interface ListCall<Item, Row, Values> {
   /** Converts a row. One that is no item, or cannot be read, is an entry of the page nevertheless: the list goes on after it. */
   itemOf(row: Cell[]): Item | undefined
   reads: Reads
+  /** Aborts when the caller has given up. */
+  signal: AbortSignal | undefined
   /** Reads where a slice is full, so that the statement may find few rows. Default: `reads`. */
   scans?: Reads
 }
@@ -106,7 +108,7 @@ export function listAlong<Name extends TableName, More = unknown>(
     const tenant = name[1] ?? ""
     const most = Math.min(page.size, maxPageItems)
     const items: Item[] = []
-    const turnFor = turnByBytes(database.turn)
+    const turnFor = turnByBytes(() => database.turn(tenant), call.signal)
     let [entries, bytes] = [0, 0]
     let after = page.token === undefined ? call.first : rowOf<Row>(place, tokens.open<TokenPosition>(name, page.token))
     const more = () => ({ items, nextToken: tokens.seal(name, jsonOf(place.map((column) => after[column]))) })

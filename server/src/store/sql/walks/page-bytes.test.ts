@@ -31,6 +31,7 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
   let [read, most] = [0, 0]
   /** How often work on rows has waited for a turn of the event loop. */
   let turns = 0
+  let onTurn = () => {}
 
   beforeAll(async () => {
     tables = await createStoreDatabase(target, { tenants: ["large"] })
@@ -46,7 +47,10 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
     store = sqlStore(
       {
         ...database,
-        turn: async () => void turns++,
+        async turn() {
+          turns++
+          onTurn()
+        },
         reads: (...of) => counting(database.reads(...of)),
         olderReads: (...of) => counting(database.olderReads(...of)),
       },
@@ -124,5 +128,19 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
     expect((await store.users.list(other, {}, { size: 100 })).items).toHaveLength(ids.length)
     expect(await store.users.getMany(other, ids)).toHaveLength(ids.length)
     expect(turns).toBe(0)
+  })
+
+  test("S-22: a page for which nobody waits any more ends at the turn of its next row", async () => {
+    for (const read of [
+      (ended: Caller) => store.users.list(ended, {}, { size: 100 }),
+      (ended: Caller) => store.users.getMany(ended, ids),
+    ]) {
+      const ending = new AbortController()
+      onTurn = () => ending.abort(new Error("nobody waits"))
+      turns = 0
+      await expect(read({ ...caller, signal: ending.signal })).rejects.toThrow("nobody waits")
+      expect(turns).toBe(1)
+    }
+    onTurn = () => {}
   })
 })

@@ -107,6 +107,7 @@ export function webhookDeliveryRows(
         values: { of: { tenant, webhookId, ...(pending !== undefined && { pending }) } },
         itemOf: deliveryOf,
         reads,
+        signal: caller.signal,
       })
     },
 

@@ -134,6 +134,7 @@ export function webhookRows(
         ...{ tokens, name: ["webhooks", tenant], first: { id: "" }, values: { of: { tenant } } },
         itemOf: (cells) => webhooks.row(cells),
         reads: database.reads(caller),
+        signal: caller.signal,
       })
     },
 
