@@ -49,7 +49,8 @@ describe("processes with --reuse-port", () => {
       let ending = false
       const begin = () => {
         // Clients with the same options share a connection.
-        const client = createAuthwireClient({ url, headers: { "x-client": crypto.randomUUID() } })
+        // With more time than by default, because it is no matter here how long a call takes on a busy machine.
+        const client = createAuthwireClient({ url, headers: { "x-client": crypto.randomUUID() }, timeoutMs: 30_000 })
         later(async () => client.close())
         const caller = { rounds: 0, ended: Promise.resolve() }
         const loop = async () => {
