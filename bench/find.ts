@@ -8,7 +8,7 @@ import { parseArgs } from "node:util"
 import { createAuthwireClient } from "@authwire/client"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { createConnection } from "mysql2/promise"
-import { openMysqlServer } from "./data/mysql-server.ts"
+import { deepRecursion, openMysqlServer } from "./data/mysql-server.ts"
 import { readMachineFacts } from "./facts.ts"
 import { openTimes } from "./load/statistics.ts"
 import { count, machineText, table, writeSection } from "./report/markdown.ts"
@@ -75,7 +75,8 @@ ${table(["", "p50, ms", "p99, ms"], measured)}`
 
 async function fill(): Promise<void> {
   const database = await createConnection({ uri: mysql.url(name), timezone: "Z" })
-  await database.query("SET SESSION foreign_key_checks = 0, unique_checks = 0, cte_max_recursion_depth = 10000000")
+  await database.query("SET SESSION foreign_key_checks = 0, unique_checks = 0")
+  await database.query(deepRecursion)
   await database.query("SET SESSION sql_log_bin = 0").catch(() => {})
   const step = 50_000
   // Rows that come in the order of their keys are inserted faster.

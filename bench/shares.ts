@@ -17,7 +17,7 @@ import { staticKey } from "@authwire/test-support/processes/server.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { createConnection } from "mysql2/promise"
-import { openMysqlServer } from "./data/mysql-server.ts"
+import { deepRecursion, openMysqlServer } from "./data/mysql-server.ts"
 import { readMachineFacts } from "./facts.ts"
 import { startChild } from "./load/child.ts"
 import { healthQuestions } from "./load/health.ts"
@@ -238,7 +238,7 @@ async function mysql(): Promise<Place> {
       const database = await createConnection({ uri: url, timezone: "Z" })
       await database.query("SET SESSION foreign_key_checks = 0, unique_checks = 0, time_zone = '+00:00'")
       await database.query("CREATE TEMPORARY TABLE numbers (n INT NOT NULL PRIMARY KEY)")
-      await database.query("SET SESSION cte_max_recursion_depth = 10000000")
+      await database.query(deepRecursion)
       await database.query(
         `INSERT INTO numbers WITH RECURSIVE c (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < ${rows - 1}) SELECT n FROM c`,
       )

@@ -93,3 +93,7 @@ function readPid(file: string): number | null {
     return null
   }
 }
+
+/** A statement that lets a query make ten million rows by recursion. MySQL and MariaDB have different names for its limit. */
+export const deepRecursion =
+  "SET SESSION sql_warnings = 0 /*!80000 , cte_max_recursion_depth = 10000000 */ /*M!100600 , max_recursive_iterations = 10000000 */"
