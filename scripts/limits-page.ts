@@ -125,7 +125,7 @@ ${head}
 | the same when calls of the key have always waited that long (${flag("maxActiveCalls")}) | key and process; call | ${count(waiting.overloaded)}; ${seconds(overloadedMaxWaitMs)} | OVERLOADED |
 | calls of a method (${flag("rateLimit")}, ${flag("rateLimitOverrides")}) | key and process | ${perSecond(preset("rateLimit"))} | RATE_LIMITED |
 | messages of session caches | stream; tenant and process | ${perSecond(cacheMessages.stream.perSecond)}; ${perSecond(cacheMessages.tenant.perSecond)} | wait |
-| time that pages, and calls on SQLite, keep the event loop busy | process | ${seconds(longestTurnMs)} | wait for the next turn |
+| time that pages, messages of streams, and calls on SQLite, keep the event loop busy | process | ${seconds(longestTurnMs)} | wait for the next turn; tenants take turns |
 | log lines about calls that no key limits | outcome and process | ${perSecond(linesPerSecond)} | the rest is counted in one line |
 | buffered lines of the log, and of the audit log (${flag("auditLogFailure")}); time to write them at the end | process | ${bytes(maxWaitingBytes)}; ${seconds(exitFlushMs)} | lost and counted |
 ## Database

@@ -42,7 +42,11 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
       const onDrain = () => {
         mustMove = true
         waiting.interrupt()
-        moving = peerTimeout(moveMs, calls.finish)
+        // What has arrived by then, and waits for its turn, begins before.
+        moving = peerTimeout(moveMs, async () => {
+          await options.messageTurn(call.owner)
+          calls.finish()
+        })
       }
       // This is needed when the client has half-closed the stream, because then nothing is read any more.
       call.signal.addEventListener("abort", () => waiting.fail(call.signal.reason), { once: true })

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
 import type { Owner } from "../util/owner.js"
-import { turnByBytes } from "../util/turn-limit.js"
+import { type Turn, turnByBytes } from "../util/turn-limit.js"
 import type { Call } from "./call.js"
 import { withEncodedStructs } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
@@ -41,7 +41,7 @@ export interface Codec {
 }
 
 /** @param turn Awaited before each piece of work for an owner; see turnLimit. */
-export function codecOf({ input, output }: DescMethod, turn: (owner: Owner) => Promise<void>): Codec {
+export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec {
   const listFields = output.fields.flatMap((field) =>
     field.fieldKind === "list" && field.listKind === "message" ? [field] : [],
   )
@@ -55,7 +55,7 @@ export function codecOf({ input, output }: DescMethod, turn: (owner: Owner) => P
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
   async function inParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
     const parts = [encode({ ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
-    const turnFor = turnByBytes(() => turn(owner), signal)
+    const turnFor = turnByBytes(turn, owner, signal)
     for (const list of lists)
       for (const item of itemsIn(answer, list)) {
         await turnFor(parts.at(-1)?.length ?? 0)
@@ -67,7 +67,7 @@ export function codecOf({ input, output }: DescMethod, turn: (owner: Owner) => P
   async function jsonInParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
     const parts: Buffer[] = []
     const put = (text: string) => parts.push(Buffer.from(text))
-    const turnFor = turnByBytes(() => turn(owner), signal)
+    const turnFor = turnByBytes(turn, owner, signal)
     // An empty item stands for those of each list that has any, so that the properties are those of the whole, in their order.
     const empty = listFields.map(({ localName, message }) => [
       localName,

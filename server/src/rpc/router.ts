@@ -3,7 +3,7 @@ import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
-import { linesOf, longestTurnMs, turnLimit, turnWhenLate } from "../util/turn-limit.js"
+import { linesOf, longestTurnMs, type Turn, turnLimit, turnWhenLate } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf, sizeOfPart } from "./codec.js"
@@ -66,7 +66,7 @@ interface RouterOptions {
   /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
   /** Awaited before each large piece of work for a tenant; see turnLimit. Default: a turnLimit of the router's own. */
-  turn?: (tenant: string) => Promise<void>
+  turn?: Turn<string>
 }
 
 /** What a service needs to carry the calls of other services. */
@@ -92,11 +92,10 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Creates the router that all listeners share. */
 export function createRouter(options: RouterOptions): Router {
-  const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnLimit(longestTurnMs) } = options
+  const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnsAlone() } = options
   const interceptors = [access, ...options.interceptors]
-  const ofTenant = ({ tenant }: Owner) => turn(tenant)
-  const ofKeys = (ofItsTenant: (owner: Owner) => Promise<void>) =>
-    linesOf<Owner>(({ tenant, keyId }) => keyId ?? tenant, ofItsTenant)
+  const ofTenant: Turn<Owner> = ({ tenant }, signal) => turn(tenant, signal)
+  const ofKeys = (ofItsTenant: Turn<Owner>) => linesOf(({ tenant, keyId }) => keyId ?? tenant, ofItsTenant)
   const answerTurn = ofKeys(ofTenant)
   // In lines of their own, so that an answer waits for one message of its tenant only, however many there are.
   const messageTurn = turnWhenLate(ofKeys(linesOf(({ tenant }) => tenant, ofTenant)), longestTurnMs)
@@ -160,6 +159,12 @@ export function createRouter(options: RouterOptions): Router {
     rejected: observer.rejected,
     drain: (graceMs) => active.drain(graceMs),
   }
+}
+
+/** Turns in which only this router works. */
+function turnsAlone(): Turn<string> {
+  const limit = turnLimit(longestTurnMs)
+  return (_, signal) => limit(signal)
 }
 
 /** About the size of the largest page: see maxPageBytes. */

@@ -5,6 +5,7 @@ import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { isByLimit, type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
 import type { Owner } from "../util/owner.js"
+import type { Turn } from "../util/turn-limit.js"
 import type { Call } from "./call.js"
 import type { Admission, CallEnded, Stream, Unary } from "./interceptor.js"
 
@@ -21,7 +22,7 @@ export interface Parts {
   limit: ConcurrencyLimit | undefined
   costs: CallCosts
   /** Awaited before the answer is encoded of a call that costs more than others. */
-  turn: (owner: Owner) => Promise<void>
+  turn: Turn<Owner>
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
@@ -93,8 +94,7 @@ export function runUnary<I, O>(
       // transaction ends by itself.
       const answer = await orAborted(unary(request, call), call.signal)
       if (call.cost > 1) {
-        await turn(call.owner)
-        call.signal.throwIfAborted()
+        await orAborted(turn(call.owner, call.signal), call.signal)
       }
       const encoding = encode(answer, call)
       const encoded = encoding instanceof Promise ? await orAborted<O>(encoding, call.signal) : encoding

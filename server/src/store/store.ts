@@ -1,4 +1,5 @@
 import type { Span } from "@opentelemetry/api"
+import type { Turn } from "../util/turn-limit.js"
 import type {
   AccessedSession,
   Account,
@@ -166,9 +167,9 @@ export interface Store {
   clockOffsetMs(): number
   /**
    * Awaited before each large piece of work on what was read. Pieces in the store and beyond share the turns of the event loop, see
-   * turnLimit. In each line of a tenant one piece waits for one of each other tenant.
+   * turnLimit. Tenants have their turns in turn.
    */
-  turn(tenant: string): Promise<void>
+  turn: Turn<string>
   /** Closes all connections. Active work fails. May be called more than once. */
   close(): Promise<void>
 }

@@ -110,7 +110,10 @@ test("what goes on after a piece, before the event loop does, counts for the nex
 test("a piece of one owner waits for one piece of each other owner, and for one of each group of them", async () => {
   let time = 0
   const limit = turnLimit(10, () => time)
-  const groups = linesOf<string>(([group]) => group, limit)
+  const groups = linesOf<string>(
+    ([group]) => group,
+    () => limit(),
+  )
   const line = linesOf<string>((owner) => owner, groups)
   const done: string[] = []
   const piece = async (owner: string) => {
@@ -120,6 +123,33 @@ test("a piece of one owner waits for one piece of each other owner, and for one 
   }
   await Promise.all(["a1", "a1", "a1", "a2", "a2", "a3", "b1", "b1"].map(piece))
   expect(done).toEqual(["a1", "b1", "a2", "b1", "a3", "a1", "a2", "a1"])
+})
+
+test("a piece for which nobody waits any more needs no turn, and delays none", async () => {
+  const ended = new AbortController()
+  const turns: unknown[] = []
+  let begin = () => {}
+  const line = linesOf<string>(
+    (owner) => owner,
+    async (owner) => {
+      turns.push(owner)
+      await new Promise<void>((resolve) => (begin = resolve))
+    },
+  )
+  const turnFor = turnByBytes(line, "a", ended.signal)
+  const first = line("a")
+  const [second, third] = [turnFor(1_000_000), line("a")]
+  await new Promise(setImmediate)
+  ended.abort(new Error("nobody waits"))
+  await expect(second).rejects.toThrow("nobody waits")
+  begin()
+  await first
+  await new Promise(setImmediate)
+  expect(turns).toHaveLength(2)
+  begin()
+  await third
+  await expect(turnFor(1_000_000)).rejects.toThrow("nobody waits")
+  expect(turns).toHaveLength(2)
 })
 
 test("a line is forgotten when no piece waits in it", async () => {
@@ -156,7 +186,7 @@ test("a piece in a line of its own waits for one piece of the other line", async
 
 test("small items wait for no turn, a large one waits for its own, and many for one together", async () => {
   let turns = 0
-  const turnFor = turnByBytes(async () => void turns++)
+  const turnFor = turnByBytes(async () => void turns++, "anybody", undefined)
   const after = async (bytes: number) => {
     await turnFor(bytes)
     return turns
@@ -169,33 +199,33 @@ test("small items wait for no turn, a large one waits for its own, and many for 
 test("short pieces begin at once until those of a turn have taken their time, and wait for a turn after that", async () => {
   let time = 0
   let waiting = 0
-  const turn = turnWhenLate(
+  const turn = turnWhenLate<string>(
     async () => void waiting++,
     5,
     () => time,
   )
-  for (time = 0; time < 5; time++) expect(turn()).toBeUndefined()
-  expect(turn()).toBeInstanceOf(Promise)
+  for (time = 0; time < 5; time++) expect(turn("anybody")).toBeUndefined()
+  expect(turn("anybody")).toBeInstanceOf(Promise)
   expect(waiting).toBe(1)
   await new Promise(setImmediate)
-  expect(turn()).toBeUndefined()
+  expect(turn("anybody")).toBeUndefined()
 })
 
 test("no short piece begins at once while one of an earlier turn waits: it would use up the turn of that one", async () => {
   let time = 0
   const turns: (() => void)[] = []
-  const turn = turnWhenLate(
+  const turn = turnWhenLate<string>(
     () => new Promise((resolve) => turns.push(resolve)),
     5,
     () => time,
   )
-  expect(turn()).toBeUndefined()
+  expect(turn("anybody")).toBeUndefined()
   time = 5
-  const first = turn()
+  const first = turn("anybody")
   await new Promise(setImmediate)
-  const second = turn()
+  const second = turn("anybody")
   expect(second).toBeInstanceOf(Promise)
   for (const begin of turns) begin()
   await Promise.all([first, second])
-  expect(turn()).toBeUndefined()
+  expect(turn("anybody")).toBeUndefined()
 })

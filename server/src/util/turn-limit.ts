@@ -1,3 +1,8 @@
+import { orAborted } from "./abort.js"
+
+/** Waits for the turn of a piece of work of an owner. One whose signal has aborted needs no turn, and lets the next one pass. */
+export type Turn<O> = (owner: O, signal?: AbortSignal) => Promise<void>
+
 /** The time, in milliseconds, after which no further piece of work begins in a turn of the event loop. */
 export const longestTurnMs = 5
 
@@ -9,7 +14,7 @@ export const longestTurnMs = 5
  * @param ms After this time, in milliseconds, no further piece begins in a turn.
  * @param now A monotonic clock, in milliseconds.
  */
-export function turnLimit(ms: number, now: () => number = () => performance.now()): () => Promise<void> {
+export function turnLimit(ms: number, now: () => number = () => performance.now()): ReturnType<typeof lineOf> {
   /** When the first piece of this turn began; undefined if there was none. */
   let begun: number | undefined
   const endTurn = () => {
@@ -30,10 +35,10 @@ export function turnLimit(ms: number, now: () => number = () => performance.now(
  *
  * @param turn Waits for the turn of the first piece of the line.
  */
-export function lineOf(turn: () => void | Promise<void>): () => Promise<void> {
+export function lineOf(turn: (signal?: AbortSignal) => void | Promise<void>): (signal?: AbortSignal) => Promise<void> {
   let last = Promise.resolve()
-  return () => {
-    const piece = last.then(turn)
+  return (signal) => {
+    const piece = last.then(() => (signal?.aborted ? undefined : turn(signal)))
     last = piece.then(untilDone)
     return piece
   }
@@ -46,17 +51,14 @@ export function lineOf(turn: () => void | Promise<void>): () => Promise<void> {
  * @param nameOf Returns the name of an owner.
  * @param turn Waits for the turn of the first piece of an owner's line.
  */
-export function linesOf<O>(
-  nameOf: (owner: O) => unknown,
-  turn: (owner: O) => void | Promise<void>,
-): (owner: O) => Promise<void> {
-  const lines = new Map<unknown, { wait: () => Promise<void>; pieces: number }>()
-  return async (owner) => {
+export function linesOf<O>(nameOf: (owner: O) => unknown, turn: Turn<O>): Turn<O> {
+  const lines = new Map<unknown, { wait: ReturnType<typeof lineOf>; pieces: number }>()
+  return async (owner, signal) => {
     const name = nameOf(owner)
-    const line = lines.get(name) ?? { wait: lineOf(() => turn(owner)), pieces: 0 }
+    const line = lines.get(name) ?? { wait: lineOf((ofPiece) => turn(owner, ofPiece)), pieces: 0 }
     lines.set(name, line)
     line.pieces++
-    await line.wait()
+    await line.wait(signal)
     line.pieces--
     if (line.pieces === 0) lines.delete(name)
   }
@@ -75,7 +77,7 @@ function untilDone(): Promise<void> {
  * @param now A monotonic clock, in milliseconds.
  */
 export function turnWhenLate<O>(
-  turn: (owner: O) => Promise<void>,
+  turn: Turn<O>,
   ms: number,
   now: () => number = () => performance.now(),
 ): (owner: O) => Promise<void> | undefined {
@@ -104,12 +106,13 @@ const bytesOfTurn = 16 * 1024
 /**
  * Divides work on many items into pieces. The returned function is called before each item, with its size in bytes, and waits for a turn
  * before the item that completes a piece. So a page of small items waits for none: each of them would have to wait behind a large
- * item of somebody else. Work that nobody waits for any more ends at its next turn, so that it takes no time from others.
+ * item of somebody else. Work that nobody waits for any more ends at once, so that it takes neither time nor memory from others.
  *
  * @param signal Aborts when nobody waits for the work any more. The function then rejects with its reason.
  */
-export function turnByBytes(
-  turn: () => Promise<void>,
+export function turnByBytes<O>(
+  turn: Turn<O>,
+  owner: O,
   signal: AbortSignal | undefined,
 ): (bytes: number) => Promise<void> | undefined {
   let piece = 0
@@ -117,6 +120,6 @@ export function turnByBytes(
     piece += bytes
     if (piece < bytesOfTurn) return undefined
     piece = 0
-    return turn().then(() => signal?.throwIfAborted())
+    return orAborted(turn(owner, signal), signal)
   }
 }

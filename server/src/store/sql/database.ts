@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
-import { linesOf, longestTurnMs, turnLimit } from "../../util/turn-limit.js"
+import { lineOf, linesOf, longestTurnMs, type Turn, turnLimit } from "../../util/turn-limit.js"
 import type { Caller, Waiter } from "../store.js"
 import { type DatabaseTime, databaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
@@ -42,7 +42,9 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   /** Whether other members of a cluster accept writes at the same time; see turns.ts. */
   readonly hasOtherWriters: boolean
   /** See Store. */
-  readonly turn: (tenant: string) => Promise<void>
+  readonly turn: Turn<string>
+  /** The same for rows that were read, which wait in a line of their own: other work of a tenant waits for one of its reads only. */
+  readonly readTurn: Turn<string>
   /** How lookups by key share statements. `limit` is a power of two. */
   readonly lookups: CoalesceOptions
   /**
@@ -161,6 +163,12 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
     (waiter, purpose = "read") => ({
       read: async ({ sql, cells }, values) => all.read(purpose, waiter, sql, cells(values)),
     })
+  // In one line, so that the statements of SQLite, which take turns too, have every second one.
+  const inOneLine = lineOf(engine.turn ?? turnLimit(longestTurnMs))
+  const turn = linesOf<string>(
+    (tenant) => tenant,
+    (_, signal) => inOneLine(signal),
+  )
   const reads = readsOf(units)
   const olderReads = olderUnits && readsOf(olderUnits)
 
@@ -170,7 +178,8 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
     tables: allTables,
     concurrency: engine.concurrency,
     hasOtherWriters,
-    turn: linesOf((tenant) => tenant, engine.turn ?? turnLimit(longestTurnMs)),
+    turn,
+    readTurn: linesOf((tenant) => tenant, turn),
     lookups: engine.lookups,
 
     reads,

@@ -165,7 +165,7 @@ test("work on answers leaves the next unit of work to a later turn too", async (
   const database = await openDatabase({ url: "sqlite::memory:" })
   try {
     let isLater = false
-    await database.turn()
+    await database.turn("")
     setImmediate(() => {
       isLater = true
     })

@@ -13,8 +13,8 @@ import type { Backoff } from "./retry.js"
 import { heldRows, rowMutexes } from "./row-mutexes.js"
 
 /*
- * Tenants and keys take turns at the concurrency limits only, where a call waits before it begins. Then it waits in the order of arrival.
- * Each place has a bound and a metric:
+ * Tenants and keys take turns at the concurrency limits, where a call waits before it begins, and for turns of the event loop, where one
+ * piece of the work of a call waits (util/turn-limit.ts). Here it waits in the order of arrival. Each place has a bound and a metric:
  *
  *   place                        bound                                              metric
  *   ---------------------------  -------------------------------------------------  ------------------------------------

@@ -126,7 +126,7 @@ export function userStore(
 
     async getMany(caller, ids) {
       const found: (ListedUser | null)[] = []
-      const turnFor = turnByBytes(() => database.turn(caller.tenant), caller.signal)
+      const turnFor = turnByBytes(database.readTurn, caller.tenant, caller.signal)
       let bytes = 0
       while (found.length < ids.length) {
         const most = large.has(caller.tenant) ? largeRowsPerStatement : rowsPerStatement

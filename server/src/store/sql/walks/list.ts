@@ -12,8 +12,8 @@ import type { RowIn, TableName, WalkOf } from "./walks.js"
 export const maxPageBytes = 512 * 1024
 
 /**
- * The most items of a page, whatever its caller asks for. They are converted and encoded in one turn of the event loop, which would take
- * 40 ms for 1,000 users, and many pages that are being read keep all their items in memory.
+ * The most items of a page, whatever its caller asks for. Small ones are converted and encoded in few turns of the event loop, which would
+ * take 40 ms for 1,000 users, and many pages that are being read keep all their items in memory.
  */
 export const maxPageItems = 100
 
@@ -108,7 +108,7 @@ export function listAlong<Name extends TableName, More = unknown>(
     const tenant = name[1] ?? ""
     const most = Math.min(page.size, maxPageItems)
     const items: Item[] = []
-    const turnFor = turnByBytes(() => database.turn(tenant), call.signal)
+    const turnFor = turnByBytes(database.readTurn, tenant, call.signal)
     let [entries, bytes] = [0, 0]
     let after = page.token === undefined ? call.first : rowOf<Row>(place, tokens.open<TokenPosition>(name, page.token))
     const more = () => ({ items, nextToken: tokens.seal(name, jsonOf(place.map((column) => after[column]))) })

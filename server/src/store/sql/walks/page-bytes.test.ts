@@ -10,7 +10,7 @@ import {
 } from "@authwire/test-support/store-contract/context.js"
 import { allPages } from "@authwire/test-support/store-contract/pages.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import type { Store } from "../../store.js"
+import type { Caller, Store } from "../../store.js"
 import type { Page, PageRequest } from "../../types.js"
 import type { Database, Reads } from "../database.js"
 import { openDatabase, sqlStore } from "../index.js"
@@ -47,7 +47,7 @@ describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
     store = sqlStore(
       {
         ...database,
-        async turn() {
+        async readTurn() {
           turns++
           onTurn()
         },
