@@ -138,6 +138,23 @@ test("S-22: calls that wait for a turn begin although the stream drains, and no 
   expect(begun).toHaveLength(2)
 })
 
+test("a stream that drains begins what has arrived, and waits for its turn, before it ends", async () => {
+  const turns: (() => void)[] = []
+  const waits = [new Promise<void>((resolve) => turns.push(resolve))]
+  const { begun, send, draining } = await openStream({ messageTurn: () => waits.shift() })
+  draining.abort()
+  jest.advanceTimersByTime(1_000)
+  await settle()
+  await send({ calls: [{ id: 1, method: "any" }] })
+  expect(begun).toHaveLength(1)
+  turns[0]?.()
+  await settle()
+  begun[0]?.answer(0)
+  await settle()
+  await send({ calls: [{ id: 2, method: "any" }] })
+  expect(begun).toHaveLength(1)
+})
+
 test("the deadline of a call that waits for a turn counts from its arrival", async () => {
   const turns: (() => void)[] = []
   const { begun, send } = await openStream({ messageTurn: () => new Promise((resolve) => turns.push(resolve)) })
