@@ -29,7 +29,9 @@ export async function writeAnswer(
     await beforeFirst()
     if (isUnary && part?.done === false && !usage.answers(part.value.length)) return usage.cut()
     setHeaders(response, answer.header)
-    if (isEarly(response) && (part?.done !== false || isLast(part.value, answer.header))) {
+    const hasNoMore = part?.done !== false || isLast(part.value, answer.header)
+    // The error of a unary gRPC call has no body: Node would send its trailer only when the client takes data.
+    if ((isEarly(response) && hasNoMore) || (isUnary && part?.done !== false)) {
       await body?.next()
       setHeaders(response, answer.trailer)
       if (!isUnary) usage.sent()
