@@ -64,6 +64,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
     return Buffer.concat(parts)
   }
 
+  /** JSON: the properties in their order, of which each list is written item by item. */
   async function jsonInParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
     const parts: Buffer[] = []
     const put = (text: string) => parts.push(Buffer.from(text))

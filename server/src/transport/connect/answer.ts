@@ -29,9 +29,10 @@ export async function writeAnswer(
     await beforeFirst()
     if (isUnary && part?.done === false && !usage.answers(part.value.length)) return usage.cut()
     setHeaders(response, answer.header)
-    const hasNoMore = part?.done !== false || isLast(part.value, answer.header)
-    // The error of a unary gRPC call has no body: Node would send its trailer only when the client takes data.
-    if ((isEarly(response) && hasNoMore) || (isUnary && part?.done !== false)) {
+    // The error of a unary gRPC call has no part: Node would send its trailer only when the client takes data.
+    const isAtOnce =
+      part?.done !== false ? isUnary || isEarly(response) : isEarly(response) && isLast(part.value, answer.header)
+    if (isAtOnce) {
       await body?.next()
       setHeaders(response, answer.trailer)
       if (!isUnary) usage.sent()
