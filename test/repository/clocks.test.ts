@@ -59,17 +59,26 @@ test.each([
   expect(files.sort()).toEqual(Object.keys(known).sort())
 })
 
-/** The files of the listeners with timers of their own, and for what. */
+/** The files that wait for peers and have timers of their own, and for what. */
 const ownTimers: Record<string, string> = {
+  "server/src/store/sql/cluster/members.ts": "the pause before the next question",
+  "server/src/store/sql/engine/mysql/schema-lock.ts": "the statements that extend the lock",
   "server/src/transport/closing/supervise-session.ts":
     "PINGs, whose timeout has two checks, so that a pause of the service lets a turn pass between them",
   "server/src/transport/connect/http.ts": "the end of idle connections when the service stops",
   "server/src/transport/listener/listen.ts": "the end of all connections when the service stops",
 }
 
-test("listeners and pipelines wait for peers with peerTimeout, which reads what has arrived before a time is over", () => {
-  const files = globSync(["server/src/transport/**/*.ts", "server/src/pipeline/**/*.ts"], { cwd: root })
+const peers = "{transport,pipeline,store/sql/engine/*,store/sql/cluster,webhooks,signals,provider-tokens}"
+
+const filesWith = (pattern: RegExp, folder: string) =>
+  globSync(`server/src/${folder}/**/*.ts`, { cwd: root })
     .filter((file) => !/\.test\.ts$/.test(file))
-    .filter((file) => /\bset(Timeout|Interval)\(/.test(readFileSync(`${root}/${file}`, "utf8")))
-  expect(files.sort()).toEqual(Object.keys(ownTimers).sort())
+    .filter((file) => pattern.test(readFileSync(`${root}/${file}`, "utf8")))
+    .sort()
+
+test("what waits for a client, a database or a provider uses peerTimeout, which reads what has arrived before a time is over", () => {
+  expect(filesWith(/\bset(Timeout|Interval)\(/, peers)).toEqual(Object.keys(ownTimers).sort())
+  // peerSignal() in place of it.
+  expect(filesWith(/\bAbortSignal\.timeout\((?!\))/, ".")).toEqual([])
 })

@@ -3,6 +3,7 @@ import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { systemCodeOf } from "../errors/start-error.js"
 import type { DatabaseServer } from "../store/sql/index.js"
 import { orAborted } from "../util/abort.js"
+import { peerSignal } from "../util/peer-timeout.js"
 import { maxSecretBytes, readSecretFile, secretText } from "../util/secret-text.js"
 
 export interface PasswordOptions {
@@ -33,7 +34,7 @@ function shared(
 ): ReadPassword {
   const reads = new Map<string, Promise<string>>()
   const begin = (server: DatabaseServer, key: string): Promise<string> => {
-    const signal = AbortSignal.timeout(ms)
+    const signal = peerSignal(ms)
     const reading = read(server, signal)
     const over = () => reads.delete(key)
     reading.then(over, over)

@@ -8,6 +8,7 @@ import { cacheHubs, type Hubs } from "../session-cache/hubs.js"
 import type { Store } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
 import { elapsedTime } from "../util/elapsed-time.js"
+import { peerSignal } from "../util/peer-timeout.js"
 
 export interface SessionCaches {
   readonly hubs: Hubs
@@ -35,7 +36,7 @@ export function sessionCaches(deps: {
     now,
     elapsed: elapsedTime(),
     async write(tenant, { confirmed, ...report }) {
-      const caller = { tenant, signal: AbortSignal.timeout(writeMs) }
+      const caller = { tenant, signal: peerSignal(writeMs) }
       const isKept = await store.caches.keep(caller, { ...report, process, confirmed: Number(confirmed) })
       if (!isKept) throw new Error("a later state has already been written")
       isFailing = false
@@ -54,7 +55,7 @@ export function sessionCaches(deps: {
     confirmed: cachesConfirmed({
       reach: feed.reach,
       async reports(tenant) {
-        const signal = AbortSignal.timeout(readMs)
+        const signal = peerSignal(readMs)
         const rows = await orAborted(store.caches.list({ tenant, signal }), signal)
         return rows.map(({ leaseMs, confirmed }) => ({ leaseMs, confirmed: BigInt(confirmed) }))
       },

@@ -5,6 +5,7 @@ import type { ExpiredStore, Store } from "../store/store.js"
 import { firstTime } from "../store/times.js"
 import { orAborted } from "../util/abort.js"
 import { elapsedTime } from "../util/elapsed-time.js"
+import { peerSignal } from "../util/peer-timeout.js"
 import { restMs } from "../util/rest.js"
 
 interface RoundOptions {
@@ -137,11 +138,11 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
 
   async function stop(graceMs: number): Promise<void> {
     stopping.abort()
-    await orAborted(ended, AbortSignal.timeout(graceMs)).catch(() => {})
+    await orAborted(ended, peerSignal(graceMs)).catch(() => {})
     if (!isHeld) return
     // If the release fails, the lease expires.
     const released = store.leases.release({}, { name: lease, holder })
-    await orAborted(released, AbortSignal.timeout(releaseMs)).catch(() => {})
+    await orAborted(released, peerSignal(releaseMs)).catch(() => {})
   }
 
   return {

@@ -2,6 +2,7 @@ import type { Logger } from "pino"
 import { refusalOf } from "../errors/refusal.js"
 import { StoreError } from "../errors/store-error.js"
 import type { Store } from "../store/store.js"
+import { peerSignal } from "../util/peer-timeout.js"
 
 /** The readiness of the service to do its work. */
 export interface Readiness {
@@ -115,7 +116,7 @@ export async function monitorDatabase(deps: {
   const probe = async (): Promise<void> => {
     let problem: unknown
     try {
-      await store.ping({ signal: AbortSignal.timeout(Math.max(intervalMs, 1000)) })
+      await store.ping({ signal: peerSignal(Math.max(intervalMs, 1000)) })
     } catch (error) {
       problem = error
     }

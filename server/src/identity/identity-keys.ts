@@ -4,6 +4,7 @@ import type { Logger } from "pino"
 import { Failure } from "../errors/failure.js"
 import type { SigningKeyStore } from "../store/store.js"
 import type { SigningKey } from "../store/types.js"
+import { peerSignal } from "../util/peer-timeout.js"
 import { addKey, algorithm, endedKeys, hasKey } from "./rotation.js"
 
 /** The keys of this process that sign who a user is. */
@@ -51,7 +52,7 @@ export async function identityKeys({
   let unreadable = 0
 
   async function read(): Promise<void> {
-    const waiter = { signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(timeoutMs)]) }
+    const waiter = { signal: AbortSignal.any([stopping.signal, peerSignal(timeoutMs)]) }
     let stored = await store.list(waiter)
     if (!hasKey(stored, now(), maxAgeMs)) {
       await addKey(store, waiter, { keys: stored, now: now() })

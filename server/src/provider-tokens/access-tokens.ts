@@ -2,6 +2,7 @@ import { Failure } from "../errors/failure.js"
 import type { Caller } from "../store/store.js"
 import type { Account, UserAccountKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
+import { peerSignal } from "../util/peer-timeout.js"
 import { expiryOf } from "./expiry.js"
 import { errorOf } from "./failed.js"
 import type { Providers } from "./provider.js"
@@ -136,7 +137,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
 
     async stop(ms) {
       const all = Promise.allSettled([...refreshes.values()].map(({ promise }) => promise))
-      await orAborted(all, AbortSignal.timeout(ms)).catch(() => {})
+      await orAborted(all, peerSignal(ms)).catch(() => {})
       stopping.abort()
     },
   }

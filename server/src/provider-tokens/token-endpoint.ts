@@ -12,6 +12,7 @@ import {
   refreshTokenGrantRequest,
 } from "oauth4webapi"
 import { orAborted } from "../util/abort.js"
+import { peerSignal } from "../util/peer-timeout.js"
 import { boundedBody } from "./bounded-body.js"
 import type { Provider } from "./provider.js"
 import { type Answer, type Outcome, outcomeOf } from "./token-answer.js"
@@ -26,7 +27,7 @@ const signingAlgorithms = [...signatures, "EdDSA", "Ed25519"]
  * @param now The time in milliseconds since 1970. The lifetimes in the answer count from it.
  */
 export async function refreshAtEndpoint(provider: Provider, refreshToken: string, now: number): Promise<Outcome> {
-  const signal = AbortSignal.timeout(provider.timeoutMs)
+  const signal = peerSignal(provider.timeoutMs)
   let answer: Answer | undefined
   try {
     answer = await ask(provider, refreshToken, signal)

@@ -10,6 +10,7 @@ import type { Caller, SessionPolicyStore } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
 import { oncePer } from "../util/once-per.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
+import { peerSignal } from "../util/peer-timeout.js"
 
 /** The lifetime of a token without `max_age`, in seconds. */
 const defaultMaxAge = 30 * 86_400
@@ -108,7 +109,7 @@ export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: ()
   const ageOf = oncePer((tenant: string) => {
     let found: { maxAge: number | undefined; until: number } | undefined
     const read = oneAtATime(async () => {
-      const signal = AbortSignal.timeout(readMs)
+      const signal = peerSignal(readMs)
       const asked = clock()
       const { maxAge } = await orAborted(policies.get({ tenant, signal }), signal)
       found = { maxAge, until: asked + freshMs }

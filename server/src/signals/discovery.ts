@@ -7,6 +7,7 @@ import {
 } from "oauth4webapi"
 import { boundedBody } from "../provider-tokens/bounded-body.js"
 import { isAllowedUrl } from "../provider-tokens/providers-file.js"
+import { peerSignal } from "../util/peer-timeout.js"
 
 /** Requests a document of an issuer. */
 export type IssuerRequest = (
@@ -23,7 +24,7 @@ export type IssuerRequest = (
 export function issuerRequest(timeoutMs: number): IssuerRequest {
   return async (url, { method, headers }) => {
     if (!isAllowedUrl(url)) throw new Error("the issuer names an address that is not allowed")
-    const response = await fetch(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) })
+    const response = await fetch(url, { method, headers, redirect: "manual", signal: peerSignal(timeoutMs) })
     const body = response.status === 200 ? await boundedBody(response) : undefined
     if (body === undefined) throw new Error("the issuer gives no answer, or one that is too large")
     return new Response(body, { headers: { "content-type": "application/json" } })

@@ -2,7 +2,7 @@ import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { Worker } from "node:worker_threads"
 import { afterEach, expect, jest, test } from "@jest/globals"
-import { peerTimeout } from "./peer-timeout.js"
+import { peerSignal, peerTimeout } from "./peer-timeout.js"
 
 afterEach(() => {
   jest.useRealTimers()
@@ -61,4 +61,13 @@ test("a time that is started again begins anew, and one that is cleared is never
   jest.advanceTimersByTime(1_000)
   expect(expired).toHaveBeenCalledTimes(1)
   expect(jest.getTimerCount()).toBe(0)
+})
+
+test("a signal aborts when the time is over", () => {
+  jest.useFakeTimers()
+  const signal = peerSignal(100)
+  jest.advanceTimersByTime(99)
+  expect(signal.aborted).toBe(false)
+  jest.advanceTimersByTime(2)
+  expect(signal.reason).toMatchObject({ name: "TimeoutError" })
 })

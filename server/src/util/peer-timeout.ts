@@ -32,3 +32,10 @@ export function peerTimeout(ms: number, expired: () => void): PeerTimeout {
     },
   }
 }
+
+/** Returns a signal that aborts when a peer is late, as AbortSignal.timeout() does when a time is over. */
+export function peerSignal(ms: number): AbortSignal {
+  const late = new AbortController()
+  peerTimeout(ms, () => late.abort(new DOMException(`no answer in ${ms} ms`, "TimeoutError")))
+  return late.signal
+}

@@ -8,6 +8,7 @@ import { orAborted } from "../util/abort.js"
 import { atMost } from "../util/at-most.js"
 import { atMostEvery } from "../util/at-most-every.js"
 import { elapsedTime } from "../util/elapsed-time.js"
+import { peerSignal } from "../util/peer-timeout.js"
 import { restMs } from "../util/rest.js"
 import { type DeliveryQueue, deliveryQueue } from "./delivery-queue.js"
 import { deliverySlots } from "./delivery-slots.js"
@@ -214,12 +215,12 @@ export function startDispatcher({ store, sender, log, observer, audit }: Dispatc
   async function stop(graceMs: number): Promise<void> {
     stopping.abort()
     const all = Promise.all([ended, closeAll(), ...adding.values()])
-    await orAborted(all, AbortSignal.timeout(graceMs)).catch(() => {})
+    await orAborted(all, peerSignal(graceMs)).catch(() => {})
     givingUp.abort()
     if (renewed === undefined) return
     // If the release fails, the lease expires.
     const released = store.leases.release({}, { name: lease, holder })
-    await orAborted(released, AbortSignal.timeout(releaseMs)).catch(() => {})
+    await orAborted(released, peerSignal(releaseMs)).catch(() => {})
   }
 
   return {

@@ -1,6 +1,7 @@
 import { lookup as lookUp } from "node:dns/promises"
 import { isIP } from "node:net"
 import { orAborted } from "../../../util/abort.js"
+import { peerSignal } from "../../../util/peer-timeout.js"
 import type { ServerLocation } from "../engine/url/url.js"
 import { StatementError } from "../query/statement-error.js"
 
@@ -32,7 +33,7 @@ export function locator(named: readonly ServerLocation[], lookup: Lookup = lookU
     const { host, socketPath } = location
     // The name `localhost` has two addresses of one machine.
     if (socketPath !== undefined || isIP(host) !== 0 || host === "localhost") return [location]
-    const late = AbortSignal.timeout(waitMs)
+    const late = peerSignal(waitMs)
     try {
       const found = await orAborted(lookup(host, { all: true }), late)
       const locations = found.length === 1 ? [location] : found.map(({ address }) => ({ ...location, address }))

@@ -1,5 +1,6 @@
 import { type Connection, createConnection } from "mysql2/promise"
 import { orAborted } from "../../../util/abort.js"
+import { peerSignal } from "../../../util/peer-timeout.js"
 import { connectionOptions } from "../engine/connection-options.js"
 import { type MemberState, memberState } from "../engine/mysql/member-state.js"
 import { statementError } from "../engine/mysql/mysql-errors.js"
@@ -31,7 +32,7 @@ export async function connectToMember(location: ServerLocation): Promise<MemberC
   connection.on("error", () => {})
   return {
     async ask() {
-      const late = AbortSignal.timeout(silentMs)
+      const late = peerSignal(silentMs)
       try {
         return await orAborted(memberState(connection), late)
       } catch (error) {

@@ -1,5 +1,6 @@
 import { refusalOf } from "../../../errors/refusal.js"
 import { orAborted } from "../../../util/abort.js"
+import { peerSignal } from "../../../util/peer-timeout.js"
 import type { SqlEngine } from "../engine/engine.js"
 import type { MemberState } from "../engine/mysql/member-state.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
@@ -188,7 +189,7 @@ export async function followMembers({
     async engine() {
       if (inUse !== undefined) return inUse.engine
       if (waitMs === 0) throw none()
-      return orAborted(next.promise, AbortSignal.timeout(waitMs)).catch(() => {
+      return orAborted(next.promise, peerSignal(waitMs)).catch(() => {
         throw none()
       })
     },

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises"
+import { peerSignal } from "../../../util/peer-timeout.js"
 import { restMs } from "../../../util/rest.js"
 import { sharedLimits, sharesOf } from "../../../util/shared-limits.js"
 import type { Database } from "../database.js"
@@ -83,7 +84,7 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
       const keys = next()
       const now = clock()
       const begun = performance.now()
-      const waiter = { signal: AbortSignal.timeout(timeoutMs) }
+      const waiter = { signal: peerSignal(timeoutMs) }
       // The users come first: if their day is not written, the times of the sessions are not either, so both are due again.
       const users = keys
         .filter(({ isNewDay }) => isNewDay)

@@ -2,6 +2,7 @@ import type { Socket } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import type { DataSource } from "typeorm"
+import { peerTimeout } from "../../../../util/peer-timeout.js"
 import type { Cell } from "../../query/statement.js"
 import { failsBy, StatementError } from "../../query/statement-error.js"
 import { dialects } from "../dialects.js"
@@ -91,7 +92,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
   function exchange(connection: MysqlConnection, opened: Opened, sql: string, cells?: Cell[]): Promise<Result> {
     return new Promise((resolve, reject) => {
       const end = () => {
-        clearTimeout(timer)
+        late.clear()
         opened.active = undefined
       }
       const giveUp = (failure: "timeout" | "unavailable", message: string) => {
@@ -100,7 +101,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         destroy(connection)
         reject(new StatementError(failure, message))
       }
-      const timer = setTimeout(() => giveUp("timeout", "no answer in time"), statementTimeoutMs + graceMs)
+      const late = peerTimeout(statementTimeoutMs + graceMs, () => giveUp("timeout", "no answer in time"))
       opened.active = { begun: performance.now(), end: () => giveUp("unavailable", "the store is closed") }
       const done = (error: QueryError | null, result?: unknown) => {
         end()

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net"
 import type { Client, PoolClient, QueryArrayConfig, QueryArrayResult } from "pg"
 import { oncePer } from "../../../../util/once-per.js"
+import { peerTimeout } from "../../../../util/peer-timeout.js"
 import type { Cell } from "../../query/statement.js"
 import { failsBy, StatementError } from "../../query/statement-error.js"
 import { dialects } from "../dialects.js"
@@ -113,17 +114,17 @@ function postgresEngine(
   function exchange(connection: PostgresConnection, query: string | QueryArrayConfig): Promise<QueryArrayResult> {
     return new Promise((resolve, reject) => {
       let isOver = false
-      const timer = setTimeout(() => {
+      const late = peerTimeout(statementTimeoutMs + graceMs, () => {
         isOver = true
         // The answer may still arrive and must not reach another call.
         giveBack(connection, true)
         reject(new StatementError("timeout", "no answer in time"))
-      }, statementTimeoutMs + graceMs)
+      })
       const done = (error: Error | null, result: QueryArrayResult) => {
         // A discarded connection may still finish its query.
         if (isOver) return
         isOver = true
-        clearTimeout(timer)
+        late.clear()
         if (error === null) return resolve(result)
         const failure = statementError(error)
         // A server rejects it if it shuts down or is read-only now. A new connection may reach its successor.

@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
+import { peerSignal } from "../../../../util/peer-timeout.js"
 import type { DatabaseLocation } from "./url.js"
 
 /** PostgreSQL's request for encryption, which the server answers with one byte, `S` or `N`. */
@@ -24,7 +25,7 @@ async function offersTls(location: Exclude<DatabaseLocation, { kind: "sqlite" }>
   const path =
     location.kind === "server" ? location.socketPath : host.startsWith("/") ? `${host}/.s.PGSQL.${port}` : undefined
   const socket = path === undefined ? connect({ host, port }) : connect({ path })
-  const signal = AbortSignal.timeout(ms)
+  const signal = peerSignal(ms)
   try {
     if (location.kind === "postgres") {
       socket.write(sslRequest)
