@@ -50,7 +50,7 @@ describe("authwire tenants delete", () => {
     expect((await command("tenants", "list")).stdout).not.toContain("acme")
     acme.close()
     own.close()
-  }, 60_000)
+  })
 })
 
 describe("authwire tenants delete, of a tenant whose keys go on writing", () => {
@@ -136,5 +136,5 @@ describe("authwire tenants delete, of a tenant whose keys go on writing", () => 
     expect(await run(["tenants", "create", "busy"], env())).toMatchObject({ code: 0 })
     for (const table of ["users", "verification_tokens", "api_keys", "idempotency_keys"])
       expect(await authwire.rows(`SELECT COUNT(*) AS n FROM ${table} WHERE tenant = 'busy'`)).toEqual([{ n: 0 }])
-  }, 60_000)
+  })
 })

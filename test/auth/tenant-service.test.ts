@@ -69,7 +69,7 @@ describe("TenantService", () => {
     expect(await command(authwire.database, "tenants", "delete", "acme", "--confirm", "acme")).toContain("deleted acme")
     await until(async () => (await ask(authwire.server, { text: key })) === "API_KEY_INVALID")
     expect(await namesOf()).toEqual(["default"])
-  }, 30_000)
+  })
 
   test("an application's key with the scope `all` neither lists nor creates tenants", async () => {
     const calls = [as(TenantService, keys.application).listTenants({}), create(keys.application, "mine")]
@@ -111,5 +111,5 @@ describe("TenantService", () => {
     await command(authwire.database, "tenants", "create", "next")
     const key = await createKey(authwire.database, "users:read", "--tenant", "next")
     expect(await ask(authwire.server, key)).toBe("USER_NOT_FOUND")
-  }, 30_000)
+  })
 })

@@ -60,7 +60,7 @@ describe("scripts/demo", () => {
     expect(await closed).toEqual([0, null])
     // Its outputs are closed when the last process that holds them has ended, so all processes have ended.
     for (const [url] of output.both.matchAll(/http:\/\/127\.0\.0\.1:\d+/g)) await expect(fetch(url)).rejects.toThrow()
-  }, 60_000)
+  })
 
   test("reports in one line that a port is taken", async () => {
     const other = createServer()
@@ -71,5 +71,5 @@ describe("scripts/demo", () => {
     const lines = output.both.split("\n")
     expect(lines.filter((line) => line.includes(`127.0.0.1:${port}`))).toEqual([expect.stringMatching(/taken|in use/)])
     expect(output.both).not.toMatch(/^\s+at /m)
-  }, 60_000)
+  })
 })

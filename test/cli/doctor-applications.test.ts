@@ -86,4 +86,4 @@ test("an application whose maxAge is as long as max age of the session policy is
   await limit(undefined)
   await signIn(30)
   expect(await line()).toBe(isWell)
-}, 60_000)
+})

@@ -72,22 +72,16 @@ withH2spec("h2spec fails where Node's HTTP/2 fails by itself, and nowhere else:"
       // What is not the preface of HTTP/2 is read as HTTP/1.1, and answered so.
       own: ["http2/3.5: Sends invalid connection preface"],
     },
-  ] as const)(
-    "$listener listener",
-    async ({ listener, answer, own }) => {
-      const bare = await bareServer(answer)
-      const { grpcUrl, httpUrl } = authwire.server
-      const { port } = new URL(listener === "grpc" ? grpcUrl : httpUrl)
-      const [ours, node] = await Promise.all([checks(listener, port), checks(`${listener}-bare`, bare.port)])
-      bare.close()
-      console.info(
-        `${listener}: ${ours.always.length} of ${ours.cases.length} fail, ${node.always.length} in Node alone`,
-      )
-      expect(ours.cases.length).toBeGreaterThan(140)
-      expect(node.cases).toEqual(ours.cases)
-      expect(ours.always.filter((name) => !node.ever.includes(name))).toEqual(own)
-      expect(node.always).toContain("http2/5.1.1: Sends stream identifier that is numerically smaller than previous")
-    },
-    120_000,
-  )
+  ] as const)("$listener listener", async ({ listener, answer, own }) => {
+    const bare = await bareServer(answer)
+    const { grpcUrl, httpUrl } = authwire.server
+    const { port } = new URL(listener === "grpc" ? grpcUrl : httpUrl)
+    const [ours, node] = await Promise.all([checks(listener, port), checks(`${listener}-bare`, bare.port)])
+    bare.close()
+    console.info(`${listener}: ${ours.always.length} of ${ours.cases.length} fail, ${node.always.length} in Node alone`)
+    expect(ours.cases.length).toBeGreaterThan(140)
+    expect(node.cases).toEqual(ours.cases)
+    expect(ours.always.filter((name) => !node.ever.includes(name))).toEqual(own)
+    expect(node.always).toContain("http2/5.1.1: Sends stream identifier that is numerically smaller than previous")
+  })
 })

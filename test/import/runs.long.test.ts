@@ -62,7 +62,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     }
     client.close()
     await server.stop()
-  }, 120_000)
+  })
 
   test("a second run applies changes: new, changed and deleted rows, and addresses that moved between users", async () => {
     await fillForeignTables(at.source, 0, 700)

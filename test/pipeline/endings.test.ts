@@ -62,11 +62,9 @@ describeServer("waiting calls of a pipeline", (target) => {
       await withHeldRow(authwire, async ({ requests: [first, second], waiting }) => {
         const stream = await opened()
         const { id, header } = named()
-        stream.send({
-          calls: [frame(1, updateUser, first, { header, timeoutMs: 100 }), frame(2, updateUser, second)],
-        })
-        await waiting(2)
-        stream.send({ cancelledIds: [2] })
+        stream.send({ calls: [frame(2, updateUser, second)] })
+        await waiting(1)
+        stream.send({ calls: [frame(1, updateUser, first, { header, timeoutMs: 100 })], cancelledIds: [2] })
         stream.end()
         expect((await stream.rest()).flatMap(({ answers }) => answers.map((answer) => answer.id))).toEqual([1])
         expect(await linesOf(authwire.server, id)).toMatchObject([{ code: "DEADLINE_EXCEEDED" }])

@@ -69,6 +69,5 @@ describeServer("two replicas behind HAProxy", (target) => {
       const executions = servers.map((server) => server.log().split("UserService/UpdateUser").length - 1)
       expect(executions.reduce((sum, one) => sum + one)).toBe(held.length)
     },
-    120_000,
   )
 })

@@ -48,7 +48,7 @@ describe(`on ${target}`, () => {
   beforeAll(async () => {
     database = await createDatabase(target)
     provider = await startOidcProvider()
-    file = providersFile({ default: { oidc: entryOf(provider, { timeout_seconds: 3 }) } })
+    file = providersFile({ default: { oidc: entryOf(provider) } })
     replicas.push(await startReplica(database, file))
     if (target !== "sqlite") replicas.push(await startReplica(database, file))
   })
@@ -129,7 +129,7 @@ describe(`on ${target}`, () => {
   })
 })
 
-// The lease of a lost replica ends after 14 seconds, for which all these tests wait at the same time.
+// The lease of a lost replica ends after 18 seconds, for which all these tests wait at the same time.
 describe("a replica is lost while it refreshes a token", () => {
   const target = serviceServer() as ServerEngine
   const testTogether = target === undefined ? test.skip : test.concurrent
@@ -152,7 +152,8 @@ describe("a replica is lost while it refreshes a token", () => {
       silent.closeAllConnections()
       silent.close()
     })
-    const file = (of: Parameters<typeof entryOf>[0]) => providersFile({ default: { oidc: entryOf(of) } })
+    const file = (of: Parameters<typeof entryOf>[0]) =>
+      providersFile({ default: { oidc: entryOf(of, { timeout_seconds: 5 }) } })
     const [lost, ...others] = await Promise.all([
       startReplica(database, file({ issuer, tokenEndpoint: `${issuer}/token` })),
       ...range(count).map(() => startReplica(database, file(provider))),

@@ -20,7 +20,7 @@ export function entryOf({ issuer, tokenEndpoint }: Pick<OidcProvider, "issuer" |
     issuer,
     client_id: client.id,
     client_secret_env: "TEST_CLIENT_SECRET",
-    timeout_seconds: 1,
+    timeout_seconds: 10,
     ...more,
   }
 }

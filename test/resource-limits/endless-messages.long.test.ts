@@ -53,7 +53,7 @@ describe("messages that are never complete", () => {
           // A call whose message is complete, but which is never half-closed.
           const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
           unclosed.stream.write(prefix(0))
-          const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
+          const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call)))
           return found.filter((end) => end.endsWith("still open")).map((end) => `${listener}, ${type}: ${end}`)
         }),
       )

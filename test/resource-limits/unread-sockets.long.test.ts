@@ -12,7 +12,7 @@ const mebibyte = 1024 * 1024
  * of reflection, no data waits in the process. Then the connection is closed as one without a stream and without a key,
  * after 30 s and another 5 s in which the client could read the GOAWAY.
  */
-const closedMs = 40_000
+const closedMs = 60_000
 
 describe("sockets that are not read", () => {
   let target: Target

@@ -57,15 +57,21 @@ describe("AuthwireAdapter with the option sessionCache", () => {
 
   test("answers from the cache what the service answers, as a new object each time", async () => {
     const { sessionToken } = await signedIn()
-    await isKept(near, sessionToken)
+    // Its lease outlives a pause of either process.
+    const patient = createAuthwireClient({
+      url: authwire.server.grpcUrl,
+      sessionCache: { size: 11, maxStaleMs: 10_000 },
+    })
+    authwire.later(async () => patient.close())
+    await isKept(patient, sessionToken)
     const before = await reads()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => near.adapter.getSessionAndUser(sessionToken)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => patient.adapter.getSessionAndUser(sessionToken)))
     expect(await reads()).toBe(before)
     const [first] = answers
     ;(first as unknown as { session: { device: { name: string } } }).session.device.name = "changed"
     first?.session.expires.setTime(0)
     const asked = await authwire.adapter.getSessionAndUser(sessionToken)
-    for (const answer of [...answers.slice(1), await near.adapter.getSessionAndUser(sessionToken)])
+    for (const answer of [...answers.slice(1), await patient.adapter.getSessionAndUser(sessionToken)])
       expect(answer).toEqual(asked)
   })
 

@@ -60,7 +60,7 @@ describe("a client whose TLS does not match the service's reports the problem an
       resources.defer(() => void server.close())
       urls[name] = { grpc: url, http: url }
     }
-  }, 60_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   const trusting = { ca: authority.cert }

@@ -51,7 +51,7 @@ describe("S-46: a transport limits the resources of clients", () => {
       const slow = connect(transport)
       const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
       let sent = 0
-      const timer = setInterval(() => slow.write(preface[sent++] ?? "x"), 50)
+      const timer = setInterval(() => slow.write(preface[sent++] ?? "x"), 250)
       await closed(slow)
       clearInterval(timer)
       expect(sent).toBeLessThan(preface.length)

@@ -31,9 +31,9 @@ export function describeEndings(world: World, carrier: Carrier): void {
     test("fails with DEADLINE_EXCEEDED on both sides when its deadline has passed", async () => {
       await withHeldRow(world.authwire, async (row) => {
         const { id, headers } = named()
-        expect(await failureOf(slow(client(), row, { headers, timeoutMs: 200 }))).toMatchObject({
-          code: "DeadlineExceeded",
-        })
+        const call = failureOf(slow(client(), row, { headers, timeoutMs: 1_500 }))
+        await row.waiting(1)
+        expect(await call).toMatchObject({ code: "DeadlineExceeded" })
         const lines = await linesOf(world.server, id)
         expect(lines).toMatchObject([{ code: expect.stringMatching(/^(DEADLINE_EXCEEDED|CANCELLED)$/) }])
         await expectWell()

@@ -72,7 +72,7 @@ const upgradeFrom = (version: Version) => (target: ServerEngine) => {
     for (const _ of pending.matchAll(/^pending /gm)) await runBlock(down, tmpdir(), env)
     expect(await runBlock(status, tmpdir(), env)).toBe(pending)
     await database.drop()
-  }, 180_000)
+  })
 }
 
 if (process.env.AUTHWIRE_TEST_REQUIRE === "upgrade" && !(hasVersions() && serviceServer()))

@@ -67,21 +67,17 @@ describe("a delivery of the service", () => {
       return text === "" ? undefined : text.trimEnd()
     }
 
-    run(
-      "it is accepted with both secrets, and not with another one, changed, or late",
-      async () => {
-        for (const secret of secrets) expect(await verified(delivery, secret)).toBe(delivery.text)
-        expect(await verified(delivery, `whsec_${Buffer.alloc(32).toString("base64")}`)).toBeUndefined()
-        const changed = { ...delivery, text: delivery.text.replace("zoe@", "eve@") }
-        const late = {
-          ...delivery.headers,
-          "webhook-timestamp": String(Number(delivery.headers["webhook-timestamp"]) - 600),
-        }
-        const other = { ...delivery.headers, "webhook-id": `${delivery.id}1` }
-        for (const wrong of [changed, { ...delivery, headers: late }, { ...delivery, headers: other }])
-          expect(await verified(wrong, secrets[0] as string)).toBeUndefined()
-      },
-      60_000,
-    )
+    run("it is accepted with both secrets, and not with another one, changed, or late", async () => {
+      for (const secret of secrets) expect(await verified(delivery, secret)).toBe(delivery.text)
+      expect(await verified(delivery, `whsec_${Buffer.alloc(32).toString("base64")}`)).toBeUndefined()
+      const changed = { ...delivery, text: delivery.text.replace("zoe@", "eve@") }
+      const late = {
+        ...delivery.headers,
+        "webhook-timestamp": String(Number(delivery.headers["webhook-timestamp"]) - 600),
+      }
+      const other = { ...delivery.headers, "webhook-id": `${delivery.id}1` }
+      for (const wrong of [changed, { ...delivery, headers: late }, { ...delivery, headers: other }])
+        expect(await verified(wrong, secrets[0] as string)).toBeUndefined()
+    })
   })
 })

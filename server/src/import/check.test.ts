@@ -52,4 +52,4 @@ test("what is known of many users does not stand in memory", async () => {
   } finally {
     checked.close()
   }
-}, 60_000)
+})

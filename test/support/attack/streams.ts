@@ -70,8 +70,11 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
   }
 }
 
-/** How the service closed a stream: `16 NO_ERROR`, or `still open` if it did not close it in time. */
-export async function endOf(one: AttackStream, withinMs = 5_000): Promise<string> {
+/**
+ * How the service closed a stream: `16 NO_ERROR`, or `still open` if it did not close it in time, by default before the limit of a
+ * message's time would.
+ */
+export async function endOf(one: AttackStream, withinMs = 15_000): Promise<string> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(resolve, withinMs, "still open")

@@ -96,7 +96,7 @@ export function testOnServer(
   server = serviceServer(),
 ): void {
   if (server === undefined) test.skip(name, () => {})
-  else test(name, (withEndings(work) as (engine: ServerEngine) => Promise<void>).bind(null, server), 120_000)
+  else test(name, (withEndings(work) as (engine: ServerEngine) => Promise<void>).bind(null, server), 240_000)
 }
 
 /**
@@ -123,7 +123,7 @@ export function testServersTogether<Target extends DatabaseTarget = ServerEngine
   targets: readonly Target[] = runServers() as Target[],
 ): void {
   // Longer than usual, because each may start its servers while all others do.
-  if (targets.length > 0) test.concurrent.each(targets)(name, withEndings(work), 120_000)
+  if (targets.length > 0) test.concurrent.each(targets)(name, withEndings(work), 240_000)
   else test.skip(name.replace("%s", "a server"), () => {})
 }
 

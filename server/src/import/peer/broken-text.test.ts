@@ -109,7 +109,7 @@ describe.each(databaseTargets())("1,000 rows with broken text on %s", (target) =
       expected.map(({ id, address, name }) => [String(id), address, name]),
     )
     expect((await work.compare()).users).toEqual({ missing: 0, changed: 0, surplus: 0, kept: 0 })
-  }, 60_000)
+  })
 })
 
 if (databaseTargets().includes("sqlite")) {

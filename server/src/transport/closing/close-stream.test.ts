@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import type { AddressInfo } from "node:net"
-import { afterEach, beforeEach, expect, test } from "@jest/globals"
+import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { limits } from "../limits/limits.js"
 import { closeWhenAnswered, markAdmitted } from "./close-stream.js"
 
@@ -24,6 +24,7 @@ beforeEach(async () => {
   client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 })
 afterEach(() => {
+  jest.useRealTimers()
   client.destroy()
   server.close()
 })
@@ -45,20 +46,26 @@ test("of the streams that are answered before their request ends, a limited numb
 })
 
 test("of a stream that was rejected only a little more is read, of one that was admitted everything", async () => {
+  // The time to read passes only when everything of the admitted stream has been read.
+  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
   const sent = 60_000
-  const written = ["/admitted", "/rejected"].map(async (path) => {
+  const parts = 10
+  const begin = async (path: string) => {
     const stream = client.request({ ":path": path, ":method": "POST" }, { endStream: false })
     stream.on("error", () => {}).resume()
+    const closed = once(stream, "close")
     await once(stream, "response")
-    let acknowledged = 0
+    const acknowledged = { parts: 0, all: Promise.withResolvers<void>() }
     // Much more than the flow control of HTTP/2 allows without a reader.
-    for (let part = 0; part < 10; part++) stream.write(Buffer.alloc(sent), () => acknowledged++)
-    await once(stream, "close")
-    return acknowledged
-  })
-  const [admitted, rejected] = await Promise.all(written)
-  expect(admitted).toBe(10)
-  expect(rejected).toBeLessThan(10)
+    for (let part = 0; part < parts; part++)
+      stream.write(Buffer.alloc(sent), () => ++acknowledged.parts === parts && acknowledged.all.resolve())
+    return { closed, acknowledged }
+  }
+  const [admitted, rejected] = [await begin("/admitted"), await begin("/rejected")]
+  await admitted.acknowledged.all.promise
+  jest.advanceTimersByTime(limits.lingerMs)
+  await Promise.all([admitted.closed, rejected.closed])
+  expect(rejected.acknowledged.parts).toBeLessThan(parts)
 })
 
 test("a stream that is rejected while its client has sent much gets its trailers", async () => {

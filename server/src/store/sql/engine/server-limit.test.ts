@@ -112,6 +112,7 @@ testEach(
     }
     expect(events).toHaveLength(1)
     await other.store.close()
+    await until(async () => (await connections()) === 0)
     await store.ping({})
     expect(await Promise.all(range(20).map(() => hold(0.01)))).toHaveLength(20)
     expect(events).toHaveLength(1)

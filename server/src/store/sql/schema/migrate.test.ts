@@ -262,7 +262,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect(await empty.query("SELECT tenant FROM users")).toHaveLength(1)
     await newer.close()
     await empty.query("DELETE FROM users")
-  }, 30_000)
+  })
 
   test("a store works in the same process that applied them, also after a change of tables", async () => {
     const store = await openSqlStore({ encryptionKeys, url: empty.url })
