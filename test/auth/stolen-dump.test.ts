@@ -91,7 +91,7 @@ describe("with a dump of the database", () => {
 
   test("S-10: no value of it signs anybody in: not as a session, nor as a link, nor as a token", async () => {
     const { adapter } = authwire.client
-    const jwt = RemoteJwt({ url: authwire.server.grpcUrl })
+    const jwt = RemoteJwt({ url: authwire.server.grpcUrl, timeoutMs: 20_000 })
     const values = guesses().filter(
       (value) => value !== "" && !value.includes("\u0000") && Buffer.byteLength(value) <= 1024,
     )
