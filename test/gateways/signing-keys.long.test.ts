@@ -27,7 +27,7 @@ const readsOften = `
   timers.setTimeout = (ms, value, options) => {
     if (ms !== 60_000 || options?.ref !== false) return wait(ms, value, options)
     process.stderr.write("${wasRead}\\n")
-    return wait(20, value, options)
+    return wait(200, value, options)
   }
   syncBuiltinESMExports()`
 
