@@ -6,7 +6,7 @@ import type { Unary } from "../transport/layer.js"
 import { PipelinedCall } from "./call.js"
 
 beforeEach(() => {
-  jest.useFakeTimers()
+  jest.useFakeTimers({ doNotFake: ["setImmediate"] })
 })
 afterEach(() => {
   jest.useRealTimers()

@@ -3,6 +3,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { unaryResponse } from "../transport/grpc-wire.js"
 import type { Unary } from "../transport/layer.js"
 import { cancelled, parse, serialize } from "../transport/message.js"
+import { afterReading } from "./after-reading.js"
 
 /** The queue or stream that a call is in. */
 export interface CallOwner {
@@ -70,7 +71,7 @@ export class PipelinedCall {
     })
     if (timeoutMs !== undefined && timeoutMs > 0) {
       this.#end = performance.now() + timeoutMs
-      this.#timer = setTimeout(() => this.#expire(timeoutMs), Math.min(timeoutMs, 0x7fffffff))
+      this.#timer = afterReading(Math.min(timeoutMs, 0x7fffffff), () => this.#expire(timeoutMs))
     }
     if (signal !== undefined) {
       this.#onAbort = () => this.fail(cancelled(signal))

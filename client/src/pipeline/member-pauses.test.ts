@@ -5,6 +5,8 @@ import { setUpMember } from "../../test/member-fakes.js"
 
 const codeOf = (error: ConnectError | undefined) => error && Code[error.code]
 
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "performance", "Date"] })
 })
@@ -58,13 +60,14 @@ describe("a member whose endpoint is down", () => {
     expect(pause()).toBe(100)
   })
 
-  test("that carried pipelines and sends no settings now is not taken for an older server", () => {
+  test("that carried pipelines and sends no settings now is not taken for an older server", async () => {
     const { member, wire, openStream, pause } = setUpMember()
     openStream().finish(status.UNAVAILABLE)
     member.open()
     jest.advanceTimersByTime(1_999)
     expect(wire().isCancelled).toBe(false)
     jest.advanceTimersByTime(1)
+    await turn()
     expect([wire().isCancelled, member.rejectsPipeline, codeOf(member.error)]).toEqual([true, false, "Unavailable"])
     expect(pause()).toBe(100)
   })
@@ -102,10 +105,11 @@ describe("a member whose endpoint carries no pipelines", () => {
     expect(pause()).toBe(100)
   })
 
-  test("and sends nothing is tried again after five seconds", () => {
+  test("and sends nothing is tried again after five seconds", async () => {
     const { member, wire, pause } = setUpMember()
     member.open()
     jest.advanceTimersByTime(2_000)
+    await turn()
     expect([wire().isCancelled, member.rejectsPipeline]).toEqual([true, true])
     expect(codeOf(member.error)).toBe("DeadlineExceeded")
     expect(pause()).toBe(5_000)

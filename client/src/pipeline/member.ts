@@ -2,6 +2,7 @@ import type { PipelineSettings } from "@authwire/proto/slim"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { connectivityState, type Metadata } from "@grpc/grpc-js"
 import { type CheckedClient, unanswered } from "../transport/checked-client.js"
+import { afterReading } from "./after-reading.js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream, type PipelineStream } from "./stream.js"
 
@@ -162,11 +163,12 @@ export function createMember({ connect, explain, metadata, events, now, random }
     const connection = client
     let carried = false
     let silent = false
-    const timer = setTimeout(() => {
+    const timer = afterReading(settingsTimeoutMs, () => {
+      if (carried) return
       silent = true
       const code = lastSettings === undefined ? Code.DeadlineExceeded : Code.Unavailable
       opening.abandon(new ConnectError("the service has not announced in time that it supports pipelines", code))
-    }, settingsTimeoutMs)
+    })
     const opening = openPipelineStream(connection, metadata, trusted, {
       opened(settings) {
         clearTimeout(timer)

@@ -1,0 +1,27 @@
+import { once } from "node:events"
+import { setTimeout as delay } from "node:timers/promises"
+import { Worker } from "node:worker_threads"
+import { createAuthwireClient } from "@authwire/client"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { expect, test } from "@jest/globals"
+
+const authwire = useAuthwire("sqlite")
+
+test("an answer that arrives while the client's process stands still is not too late, however long that lasts", async () => {
+  const client = createAuthwireClient({ url: authwire.server.grpcUrl, timeoutMs: 2_000 })
+  authwire.later(async () => client.close())
+  await client.adapter.getUser("nobody")
+  const program = `
+    const { parentPort, workerData } = require("node:worker_threads")
+    parentPort.once("message", () => process.kill(workerData, "SIGCONT"))`
+  const waker = new Worker(program, { eval: true, workerData: authwire.server.pid })
+  await once(waker, "online")
+  process.kill(authwire.server.pid, "SIGSTOP")
+  const answered = client.adapter.getUser("nobody")
+  // The request is on its way. Timers are next, before what has arrived.
+  await delay(100)
+  await new Promise(setImmediate)
+  waker.postMessage("now")
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000)
+  expect(await answered).toBeNull()
+})
