@@ -56,6 +56,14 @@ test("a call ends at its deadline, or when it is cancelled", async () => {
   }
 })
 
+test("a call whose answer has arrived when its time is over is answered", async () => {
+  const { call } = begin()
+  jest.advanceTimersByTime(1_000)
+  call.answer(answer)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(await call.response).toMatchObject({ message: {} })
+})
+
 test("a call that is made in another way has the time that is left", () => {
   const { call, drop } = begin()
   jest.advanceTimersByTime(400)

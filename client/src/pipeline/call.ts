@@ -1,9 +1,9 @@
 import { create, type DescMessage, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
+import { afterReading } from "../transport/after-reading.js"
 import { unaryResponse } from "../transport/grpc-wire.js"
 import type { Unary } from "../transport/layer.js"
 import { cancelled, parse, serialize } from "../transport/message.js"
-import { afterReading } from "./after-reading.js"
 
 /** The queue or stream that a call is in. */
 export interface CallOwner {

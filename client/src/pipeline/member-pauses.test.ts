@@ -115,6 +115,15 @@ describe("a member whose endpoint carries no pipelines", () => {
     expect(pause()).toBe(5_000)
   })
 
+  test("a stream whose settings have arrived when their time is over does not end", async () => {
+    const { member, wire } = setUpMember()
+    member.open()
+    jest.advanceTimersByTime(2_000)
+    wire().settle()
+    await turn()
+    expect([wire().isCancelled, member.stream?.isOpen]).toEqual([false, true])
+  })
+
   test("a stream that has settings does not end after the time for settings", () => {
     const { member, openStream } = setUpMember()
     const wire = openStream()

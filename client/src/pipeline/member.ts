@@ -1,8 +1,8 @@
 import type { PipelineSettings } from "@authwire/proto/slim"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { connectivityState, type Metadata } from "@grpc/grpc-js"
+import { afterReading } from "../transport/after-reading.js"
 import { type CheckedClient, unanswered } from "../transport/checked-client.js"
-import { afterReading } from "./after-reading.js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream, type PipelineStream } from "./stream.js"
 

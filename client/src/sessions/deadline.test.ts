@@ -3,7 +3,7 @@ import { AuthwireError } from "../errors/error.js"
 import { sessionDeadline } from "./deadline.js"
 
 test("after a timeout, calls for the same session fail with the same error for as long, and others reach the service", async () => {
-  jest.useFakeTimers()
+  jest.useFakeTimers({ doNotFake: ["setImmediate"] })
   try {
     const bounded = sessionDeadline(20)
     const timedOut = bounded("getSessionAndUser", "Ada's", () => new Promise<string>(() => {})).catch((error) => error)

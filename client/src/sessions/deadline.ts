@@ -1,5 +1,6 @@
 import type { Awaitable } from "@auth/core/types"
 import { AuthwireError } from "../errors/error.js"
+import { afterReading } from "../transport/after-reading.js"
 
 /** Makes one call about a session, with a timeout. `token` is the session token, if the call has one. */
 export type Bounded = <T>(method: string, token: string | undefined, call: () => Awaitable<T>) => Promise<T>
@@ -27,7 +28,8 @@ export function sessionDeadline(timeoutMs: number): Bounded {
     let timer: ReturnType<typeof setTimeout> | undefined
     const timeout = new Promise<never>((_, reject) => {
       const detail = `no answer within sessionTimeoutMs, which is ${timeoutMs}`
-      timer = setTimeout(() => reject(new AuthwireError({ code: "DEADLINE_EXCEEDED", method, detail })), timeoutMs)
+      const expired = () => reject(new AuthwireError({ code: "DEADLINE_EXCEEDED", method, detail }))
+      timer = afterReading(timeoutMs, expired)
     })
     try {
       return await Promise.race([call(), timeout])

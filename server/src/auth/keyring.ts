@@ -4,7 +4,6 @@ import type { ApiKeyStore } from "../store/store.js"
 import type { ApiKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
-import { peerTimeout } from "../util/peer-timeout.js"
 import { Key } from "./key.js"
 
 /** The keys that calls are checked against, in memory. A key may have expired; none was revoked when it was read. */
@@ -274,10 +273,11 @@ function areOfOneTenant(keys: readonly Key[]): boolean {
 /** Reads with a timeout, after which the read leaves the queue. A statement that hangs is abandoned. */
 async function inTime<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController()
-  const timeout = peerTimeout(timeoutMs, () => late.abort(unavailable(new Error(`no answer in ${timeoutMs} ms`))))
+  // Not peerTimeout(): an answer that is older than its time may be that of a key which has been revoked since.
+  const timer = setTimeout(() => late.abort(unavailable(new Error(`no answer in ${timeoutMs} ms`))), timeoutMs)
   try {
     return await orAborted(ask(late.signal), late.signal)
   } finally {
-    timeout.clear()
+    clearTimeout(timer)
   }
 }

@@ -93,8 +93,9 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
   let stopped: Promise<void> | undefined
 
   async function acquire(): Promise<boolean> {
+    const asked = elapsed()
     isHeld = await store.leases.acquire({ signal }, { name: lease, holder, ms: 2 * intervalMs })
-    renewed = elapsed()
+    renewed = asked
     observer?.lease(isHeld)
     return isHeld
   }

@@ -12,7 +12,6 @@ import {
   refreshTokenGrantRequest,
 } from "oauth4webapi"
 import { orAborted } from "../util/abort.js"
-import { peerSignal } from "../util/peer-timeout.js"
 import { boundedBody } from "./bounded-body.js"
 import type { Provider } from "./provider.js"
 import { type Answer, type Outcome, outcomeOf } from "./token-answer.js"
@@ -27,7 +26,8 @@ const signingAlgorithms = [...signatures, "EdDSA", "Ed25519"]
  * @param now The time in milliseconds since 1970. The lifetimes in the answer count from it.
  */
 export async function refreshAtEndpoint(provider: Provider, refreshToken: string, now: number): Promise<Outcome> {
-  const signal = peerSignal(provider.timeoutMs)
+  // Not peerSignal(): after a pause that outlasts the lease, the request must not be sent before the time is over.
+  const signal = AbortSignal.timeout(provider.timeoutMs)
   let answer: Answer | undefined
   try {
     answer = await ask(provider, refreshToken, signal)

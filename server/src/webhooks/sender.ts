@@ -1,5 +1,4 @@
 import { Webhook } from "standardwebhooks"
-import { peerTimeout } from "../util/peer-timeout.js"
 import { ownVersion } from "../util/version.js"
 import { allowedAddresses, brokenRule, type Egress, knownAddresses } from "./destination.js"
 import { createAgents, exchange } from "./exchange.js"
@@ -73,7 +72,8 @@ export class WebhookSender {
     const durationMs = () => Math.round(performance.now() - begun)
     const ending = new AbortController()
     const giveUp = () => ending.abort(new NotSent("given up"))
-    const timeout = peerTimeout(timeoutMs, () => ending.abort(new NotSent(`timed out after ${timeoutMs / 1000} s`)))
+    // Not peerTimeout(): after a pause that outlasts the lease, nothing must be sent before the time is over.
+    const timer = setTimeout(() => ending.abort(new NotSent(`timed out after ${timeoutMs / 1000} s`)), timeoutMs)
     signal.addEventListener("abort", giveUp, { once: true })
     if (signal.aborted || this.#isClosed) giveUp()
     this.#active.add(ending)
@@ -86,7 +86,7 @@ export class WebhookSender {
       const reason = cause instanceof NotSent ? cause.message : reasonOf(cause)
       return { kind: "failed", reason, durationMs: durationMs() }
     } finally {
-      timeout.clear()
+      clearTimeout(timer)
       signal.removeEventListener("abort", giveUp)
       this.#active.delete(ending)
     }

@@ -5,7 +5,7 @@
  * @param ms - The time, in milliseconds.
  * @param expired - Has no effect if the answer has been read. Clearing the timer does not prevent a call that is due.
  */
-export function afterReading(ms: number, expired: () => void): NodeJS.Timeout {
-  // An immediate runs directly after the sockets.
-  return setTimeout(() => setImmediate(expired), ms)
+export function afterReading(ms: number, expired: () => void): ReturnType<typeof setTimeout> {
+  // An immediate runs directly after the sockets. Not every runtime has them.
+  return setTimeout(() => (typeof setImmediate === "function" ? setImmediate(expired) : expired()), ms)
 }
