@@ -4,6 +4,7 @@ import net from "node:net"
 import { resetRequests } from "@authwire/test-support/attack/raw-sockets.js"
 import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { closed } from "@authwire/test-support/connections/closed.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { http2Frame } from "../../fuzz/generate/http2-frames.ts"
@@ -55,21 +56,20 @@ describe.each(listeners)("many calls in the first bytes of a connection, at the 
     const before = await handledCalls()
     const socket = net.connect({ port: Number(new URL(target.url(listener)).port), host: "127.0.0.1" })
     later(async () => socket.destroy())
-    const closed = once(socket.resume(), "close")
+    const isClosed = closed(socket.resume())
     // Fewer than those at which Node itself closes a connection.
     socket.write(resetRequests(paths.getUser, 900))
-    await closed
+    await isClosed
     expect((await handledCalls()) - before).toBeLessThanOrEqual(100)
   })
 
   test("S-40: requests that are reset at once, before bytes that break the protocol, end only their connection", async () => {
     const socket = net.connect({ port: Number(new URL(target.url(listener)).port), host: "127.0.0.1" })
     later(async () => socket.destroy())
-    socket.on("error", () => {})
-    const closed = once(socket.resume(), "close")
+    const isClosed = closed(socket.resume())
     // DATA of stream 0.
     socket.write(Buffer.concat([resetRequests(paths.getUser, 100), http2Frame(0, 0, 0, Buffer.from("x"))]))
-    await closed
+    await isClosed
     expect(await outcomes(1, target.keys.all)).toEqual({ "status 5": 1 })
   })
 

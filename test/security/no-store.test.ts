@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import { connect } from "node:net"
+import { closed } from "@authwire/test-support/connections/closed.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { describe, expect, test } from "@jest/globals"
 
@@ -36,13 +37,12 @@ describe("S-34: no cache may store a response of", () => {
   /** Returns all data until the connection ends, after the last response or without one. */
   async function answerOf(url: string, request: string): Promise<string> {
     const socket = connect(Number(new URL(url).port), "127.0.0.1")
-    socket.on("error", () => {})
     socket.write(request.replace("host: localhost\r\n", "host: localhost\r\nconnection: close\r\n"))
     let answer = ""
     socket.on("data", (chunk) => {
       answer += chunk
     })
-    await once(socket, "close")
+    await closed(socket)
     return answer
   }
 

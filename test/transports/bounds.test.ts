@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import net from "node:net"
+import { closed } from "@authwire/test-support/connections/closed.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
@@ -22,10 +23,6 @@ describe("S-46: a transport limits the resources of clients", () => {
     socket.on("error", () => {})
     return socket
   }
-  const closed = (socket: net.Socket) => {
-    socket.resume()
-    return once(socket, "close")
-  }
 
   describe.each(["grpc", "http"])("the %s listener", (transport) => {
     test("rejects connections beyond --max-connections, and accepts new ones after others were closed", async () => {
@@ -34,7 +31,7 @@ describe("S-46: a transport limits the resources of clients", () => {
       for (const stream of holds) stream.end(empty)
       await Promise.all(holds.map((stream) => once(stream, "response")))
       const next = connect(transport)
-      await closed(next)
+      await closed(next.resume())
       expect(next.bytesRead).toBe(0)
       await until(() => strict.server.output().includes("closing new connections"))
       for (const session of ten) session.destroy()
@@ -46,13 +43,13 @@ describe("S-46: a transport limits the resources of clients", () => {
       const silent = words.map((beginning) => {
         const socket = connect(transport)
         socket.write(beginning)
-        return closed(socket)
+        return closed(socket.resume())
       })
       const slow = connect(transport)
       const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
       let sent = 0
       const timer = setInterval(() => slow.write(preface[sent++] ?? "x"), 250)
-      await closed(slow)
+      await closed(slow.resume())
       clearInterval(timer)
       expect(sent).toBeLessThan(preface.length)
       await Promise.all(silent)

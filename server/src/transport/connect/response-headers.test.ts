@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import http from "node:http"
-import { type AddressInfo, connect, type Socket } from "node:net"
+import { type AddressInfo, connect } from "node:net"
+import { closed } from "@authwire/test-support/connections/closed.js"
 import { afterEach, expect, jest, test } from "@jest/globals"
 import { limits } from "../limits/limits.js"
 import { answerClientErrors, http1Response } from "./response-headers.js"
@@ -54,8 +55,6 @@ async function open(shouldReconnect?: () => boolean) {
 
 /** Time passes only by `advanceTimersByTime`. */
 const stopClock = () => jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
-
-const closed = async (socket: Socket) => socket.closed || (await once(socket, "close"))
 
 test("a connection is closed when too many requests arrive before the first is answered", async () => {
   const { client, send, rest } = await open()
