@@ -76,7 +76,7 @@ const ownTimers: Record<string, string> = {
 }
 
 const ofServer = "{transport,pipeline,store/sql/engine,store/sql/cluster,webhooks,signals,provider-tokens}"
-const peers = `{client/src/pipeline,server/src/${ofServer}}`
+const peers = `{client/src/{pipeline,sessions},server/src/${ofServer}}`
 
 const filesWith = (pattern: RegExp, folder: string) =>
   globSync(`${folder}/**/*.ts`, { cwd: root })

@@ -3,7 +3,7 @@
  * sockets, so that every answer would seem to be late. So what has arrived by then is read first.
  *
  * @param ms - The time, in milliseconds.
- * @param expired - Has no effect if the answer has been read. Clearing the timer does not prevent a call that is due.
+ * @param expired - It must do nothing once the answer has been read, because clearing the timer does not prevent a call that is due.
  */
 export function afterReading(ms: number, expired: () => void): ReturnType<typeof setTimeout> {
   // An immediate runs directly after the sockets. Not every runtime has them.
