@@ -207,6 +207,9 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
   }
 
+  /** Created once, as the failures of calls without a valid key are; see access. */
+  const tooManyLookups = new Failure("OVERLOADED", { retryAfterMs: listIntervalMs })
+
   const lookUp = async (id: string): Promise<Key | undefined> => {
     // The key may be known from an expired list, or be new. In an outage the call fails at once instead of waiting.
     requireAnswer()
@@ -221,7 +224,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     if (same !== undefined && same.until >= clock()) return same.found
     const second = Math.floor(clock() / 1_000)
     if (lookups.second !== second) lookups = { second, count: 0 }
-    if (lookups.count++ >= lookupsPerSecond) throw new Failure("OVERLOADED", { retryAfterMs: listIntervalMs })
+    if (lookups.count++ >= lookupsPerSecond) throw tooManyLookups
     const lookup = { found: read(id), until: Number.POSITIVE_INFINITY }
     recent.set(id, lookup)
     const settled = () => {

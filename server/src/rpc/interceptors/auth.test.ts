@@ -140,6 +140,23 @@ describe("a connection", () => {
     }
   })
 
+  test("has the same failure in each call without a valid key, so that none records a stack", async () => {
+    const { admit } = access({ keyring: (await setUp()).keyring, now: Date.now })
+    const failure = async (header: string | undefined, prefersCertificate = false) => {
+      const options = { transport: "grpc", timeoutMs: undefined, header: () => header, prefersCertificate } as const
+      const call = active.begin(getUser, options as CallOptions)
+      call.end()
+      return (async () => admit?.(getUser)?.(call))().catch((error: unknown) => error)
+    }
+    for (const header of [undefined, "Bearer x", unknown]) {
+      for (const prefers of [false, true]) {
+        const first = await failure(header, prefers)
+        expect(first).toBeInstanceOf(Failure)
+        expect(await failure(header, prefers)).toBe(first)
+      }
+    }
+  })
+
   test("counts a call whose unknown key is not looked up because there are too many of them", async () => {
     const { enter, countUnauthenticated } = await setUp()
     const ends = await Promise.all(Array.from({ length: 100 }, () => enter(`Bearer ${formatKey(newKey())}`, [])))

@@ -25,11 +25,19 @@ export interface AccessOptions {
  */
 const unauthenticated: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID", "OVERLOADED"])
 
+/**
+ * The failures of calls without a valid key. Each is created once, because to record the stack of an error is a large part of what such a
+ * call costs, and anybody can make it.
+ */
+const keyMissing = new Failure("API_KEY_MISSING")
 /** `/v1/authorize`, the only method that prefers a certificate, reads the key from another header. */
+const keyMissingAtAuthorize = new Failure("API_KEY_MISSING", {
+  message: "the call has no API key: send it as x-api-key: awk_…, because authorization is the user's header",
+})
+const keyInvalid = new Failure("API_KEY_INVALID")
+
 function missing({ prefersCertificate }: Call): Failure {
-  if (!prefersCertificate) return new Failure("API_KEY_MISSING")
-  const message = "the call has no API key: send it as x-api-key: awk_…, because authorization is the user's header"
-  return new Failure("API_KEY_MISSING", { message })
+  return prefersCertificate ? keyMissingAtAuthorize : keyMissing
 }
 
 const keylessIdentity: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
@@ -47,13 +55,13 @@ export function access(options: AccessOptions): Access {
   const { keyring, keyless = false, now } = options
 
   const valid = (key: Key | undefined, fits: boolean): Key => {
-    if (key === undefined || !fits || key.isExpired(now())) throw new Failure("API_KEY_INVALID")
+    if (key === undefined || !fits || key.isExpired(now())) throw keyInvalid
     return key
   }
 
   const byKey = (header: string): Identity | Promise<Identity> => {
     const parts = parseKey(header)
-    if (parts === undefined) throw new Failure("API_KEY_INVALID")
+    if (parts === undefined) throw keyInvalid
     const { id, secret } = parts
     const key = keyring.get(id)
     if (key !== undefined) return valid(key, Key.opens(key, secret))
