@@ -4,13 +4,13 @@ import { connectionPermits, type Purpose } from "./connection-permits.js"
 import { queue } from "./queue.js"
 
 /** Permits, and the names of those who have got one, in their order. */
-function recorded(permits: number, queueLimit = 10) {
+function recorded(permits: number, queueLimit = 10, areBlocking = false) {
   const waiting = queue(queueLimit)
-  const all = connectionPermits<string>(waiting, permits)
+  const all = connectionPermits<string>(waiting, permits, areBlocking)
   const order: string[] = []
   return {
     ...{ order, close: waiting.close, permits: all },
-    release: (purpose: Purpose, tenant?: string) => all.release(purpose, { ofTenant: tenant }),
+    release: (purpose: Purpose, tenant?: string, heldMs = 0) => all.release(purpose, { ofTenant: tenant }, heldMs),
     async acquire(name: string, purpose: Purpose, signal?: AbortSignal, tenant?: string) {
       const shared = await all.acquire(purpose, { signal, ofTenant: tenant })
       order.push(shared === undefined ? name : `${name} joins ${shared}`)
@@ -84,6 +84,50 @@ test("S-22: no tenant is next twice in a row while another one waits", async () 
     await nextTurn()
   }
   expect(order).toEqual(["first", "a1", "b1", "a2", "b2", "a3"])
+})
+
+test("S-22: where statements block, a tenant whose statements took long waits until others could call and be answered", async () => {
+  const { acquire, release, order } = recorded(1, 10, true)
+  /** Two calls of a tenant, of which the first takes this long. */
+  const two = async (tenant: string, ms: number) => {
+    await acquire(tenant, "write", undefined, tenant)
+    acquire(`next ${tenant}`, "write", undefined, tenant)
+    order.length = 0
+    release("write", tenant, ms)
+    await nextTurn()
+  }
+  await two("a", 5)
+  // There is nobody to rest for.
+  expect(order).toEqual(["next a"])
+  release("write", "a")
+  await two("b", 4.9)
+  expect(order).toEqual(["next b"])
+  release("write", "b")
+  await two("b", 5)
+  for (const name of ["a", "the service", "the service"]) {
+    expect(order.splice(0)).toEqual([])
+    acquire(name, "read", undefined, name === "a" ? name : undefined)
+    await nextTurn()
+    expect(order.splice(0)).toEqual([name])
+    release("read", name === "a" ? name : undefined, 5)
+  }
+  await nextTurn()
+  expect(order).toEqual(["next b"])
+  release("write", "b")
+  // The rest ends although nobody else calls.
+  await two("b", 5)
+  await nextTurn()
+  await nextTurn()
+  expect(order).toEqual([])
+  await nextTurn()
+  expect(order).toEqual(["next b"])
+  const elsewhere = recorded(1)
+  for (const name of ["a", "b1", "b2"])
+    await Promise.race([elsewhere.acquire(name, "read", undefined, name[0]), nextTurn()])
+  elsewhere.release("read", "a")
+  elsewhere.release("read", "b", 5)
+  await nextTurn()
+  expect(elsewhere.order).toEqual(["a", "b1", "b2"])
 })
 
 test("a permit that several may have goes to who came first, and not to a newcomer", async () => {

@@ -1,4 +1,5 @@
 import { connectionsOfTenant } from "../../../util/shared-limits.js"
+import { longestTurnMs } from "../../../util/turn-limit.js"
 import type { Waiter } from "../../store.js"
 import type { Queue, Waiting } from "./queue.js"
 
@@ -30,7 +31,13 @@ interface Wanted {
 export interface ConnectionPermits<Shared> {
   /** Waits for a permit. For `shared`, it may return a transaction to join instead. Throws as Line.wait does. */
   acquire(purpose: Purpose, holder: PermitHolder): Promise<Shared | undefined>
-  release(purpose: Purpose, holder: PermitHolder): void
+  /**
+   * Gives a permit back.
+   *
+   * @param heldMs About how long its statements took, in milliseconds; 0 if that is unknown. After long ones a tenant rests; see
+   *   connectionPermits.
+   */
+  release(purpose: Purpose, holder: PermitHolder, heldMs: number): void
   /** Lets the next waiter for a shared connection join a transaction. Returns false if nobody waits. */
   offer(transaction: Shared): boolean
   /** Says that nobody joins a shared transaction any more, and that the next one may begin. */
@@ -51,6 +58,12 @@ const sharedAtOnce = 1
  * lock. See docs/decisions/0011-idempotency-keys.md.
  */
 const longestWaitMs = 5
+
+/**
+ * For how many turns of the event loop a tenant rests. Meanwhile the calls of others that have arrived during its statements are read, run
+ * theirs, and their answers are sent. Without a rest each of these steps waits for further long statements.
+ */
+const turnsOfRest = 4
 
 /** How many of the permits are for scans, and how many for work that has met a lock. */
 export const fewOf = (permits: number): number => Math.max(1, Math.floor(permits / 5))
@@ -78,8 +91,16 @@ const countsOf: Readonly<Record<Purpose, readonly (keyof Counts)[]>> = {
   shared: ["all", "writers"],
 }
 
-/** @param permits The number of permits. */
-export function connectionPermits<Shared>(queue: Queue, permits: number): ConnectionPermits<Shared> {
+/**
+ * @param permits The number of permits.
+ * @param areBlocking Whether statements keep the event loop busy. Then a tenant whose statements took long rests, if another one has called
+ *   since the start. Default: they do not.
+ */
+export function connectionPermits<Shared>(
+  queue: Queue,
+  permits: number,
+  areBlocking = false,
+): ConnectionPermits<Shared> {
   const line = queue.line<Shared | undefined, Wanted>()
   const few = fewOf(permits)
   const most: Counts = { all: permits, writers: writerPermitsOf(permits), scan: few, retry: few }
@@ -97,6 +118,8 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
   /** When the last of them began. */
   let begun = 0
   let timer: NodeJS.Timeout | undefined
+  /** The tenants whose statements have just taken long. */
+  const resting = new Set<Waiter["ofTenant"]>()
 
   function heldBy(tenant: string): Counts {
     const counts = heldByTenants.get(tenant) ?? { ...none }
@@ -105,6 +128,7 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
   }
 
   const isFree = (purpose: Purpose, ofTenant: string | undefined): boolean =>
+    !resting.has(ofTenant) &&
     countsOf[purpose].every(
       (name) => held[name] < most[name] && (ofTenant === undefined || heldBy(ofTenant)[name] < mostOfTenant[name]),
     )
@@ -141,6 +165,13 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
     watch()
   }
 
+  async function rest(ofTenant: string): Promise<void> {
+    resting.add(ofTenant)
+    for (let turn = 0; turn < turnsOfRest; turn++) await new Promise((resolve) => setImmediate(resolve))
+    resting.delete(ofTenant)
+    admitNext()
+  }
+
   /** Comes back when the first waiter for a shared transaction has waited too long. Without a free permit it comes back later. */
   function watch(): void {
     if (timer !== undefined || line.first(isShared) === undefined) return
@@ -172,8 +203,9 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
       watch()
       return waited
     },
-    release(purpose, { ofTenant }) {
+    release(purpose, { ofTenant }, heldMs) {
       count(purpose, ofTenant, -1)
+      if (areBlocking && ofTenant !== undefined && heldMs >= longestTurnMs && heldByTenants.size > 1) rest(ofTenant)
       admitNext()
     },
     offer: (transaction) => line.admit(transaction, isShared) !== undefined,

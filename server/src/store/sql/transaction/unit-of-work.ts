@@ -74,14 +74,16 @@ export function unitsOfWork(
   { queueLimit, backoff, observation = {}, onFailure }: UnitOptions,
 ): UnitsOfWork {
   const waiters = queue(queueLimit)
-  const permits = connectionPermits<Group>(waiters, engine.concurrency)
+  const permits = connectionPermits<Group>(waiters, engine.concurrency, engine.turn !== undefined)
   const mutexes = rowMutexes(waiters, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
   const namesOf = (rows: readonly string[]) => (engine.locksRows ? rows : wholeDatabase)
 
   /** Opens a connection for which there is a permit. */
   async function open(purpose: Purpose, waiter: Waiter, begun: number): Promise<PooledConnection> {
+    let opened: number | undefined
     // After an abort the permit stays held until the connection that was being opened has been returned.
-    const connection = new PooledConnection(engine, observation, waiter.spans, () => permits.release(purpose, waiter))
+    const release = () => permits.release(purpose, waiter, opened === undefined ? 0 : performance.now() - opened)
+    const connection = new PooledConnection(engine, observation, waiter.spans, release)
     try {
       await connection.open(waiter.signal)
     } catch (error) {
@@ -89,6 +91,7 @@ export function unitsOfWork(
       connection.close()
       throw error
     }
+    opened = performance.now()
     recordWait(begun, waiter, observation)
     return connection
   }
@@ -195,7 +198,7 @@ export function unitsOfWork(
       } catch (error) {
         throw storeError(error)
       } finally {
-        permits.release("write", {})
+        permits.release("write", {}, 0)
       }
     },
 
