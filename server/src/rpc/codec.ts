@@ -1,17 +1,9 @@
-import {
-  create,
-  type DescMethod,
-  fromBinary,
-  type JsonObject,
-  type Message,
-  toBinary,
-  toJson,
-} from "@bufbuild/protobuf"
+import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
 import type { Owner } from "../util/owner.js"
 import { type Turn, turnByBytes } from "../util/turn-limit.js"
 import type { Call } from "./call.js"
-import { withEncodedStructs } from "./encoded-structs.js"
+import { jsonOf, withEncodedStructs } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
 import { hasTooManyParts } from "./wire-parts.js"
 
@@ -74,7 +66,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
       localName,
       itemsIn(answer, localName).length > 0 ? [create(message)] : [],
     ])
-    const shape = toJson(output, { ...answer, ...Object.fromEntries(empty) }) as JsonObject
+    const shape = jsonOf(output, { ...answer, ...Object.fromEntries(empty) })
     for (const [name, value] of Object.entries(shape)) {
       put(`${parts.length === 0 ? "{" : ","}${JSON.stringify(name)}:`)
       const list = listFields.find(({ jsonName }) => jsonName === name)
@@ -84,7 +76,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
       }
       for (const [index, item] of itemsIn(answer, list.localName).entries()) {
         await turnFor(parts.at(-1)?.length ?? 0)
-        put(`${index === 0 ? "[" : ","}${JSON.stringify(toJson(list.message, item))}`)
+        put(`${index === 0 ? "[" : ","}${JSON.stringify(jsonOf(list.message, item))}`)
       }
       put("]")
     }

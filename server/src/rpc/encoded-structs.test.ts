@@ -1,4 +1,9 @@
-import { AuthorizationDetailsSchema, GetTokenResponseSchema, ListUsersResponseSchema } from "@authwire/proto"
+import {
+  AuthorizationDetailsSchema,
+  GetTokenResponseSchema,
+  GetUserResponseSchema,
+  ListUsersResponseSchema,
+} from "@authwire/proto"
 import {
   create,
   type DescMessage,
@@ -6,16 +11,18 @@ import {
   type JsonObject,
   type MessageInitShape,
   toBinary,
+  toJsonString,
 } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 import fc from "fast-check"
-import { withEncodedStructs } from "./encoded-structs.js"
+import { jsonOf, withEncodedStructs } from "./encoded-structs.js"
 
 /** Expects that a message is encoded as before, and returns the fields that were encoded already. */
 function encodedFields<S extends DescMessage>(schema: S, init: MessageInitShape<S>): number[] {
   const message = create(schema, init)
   const prepared = withEncodedStructs(schema, message)
   expect(fromBinary(schema, toBinary(schema, prepared))).toEqual(fromBinary(schema, toBinary(schema, message)))
+  expect(JSON.stringify(jsonOf(schema, message))).toBe(toJsonString(schema, message))
   return prepared.$unknown?.map(({ no }) => no) ?? []
 }
 
@@ -44,6 +51,18 @@ test("a Struct has the bytes that protobuf-es writes", () => {
   )
 })
 
+test("a Struct has the JSON that protobuf-es writes", () => {
+  const finite = object.map((claims) => JSON.parse(JSON.stringify(claims)) as JsonObject)
+  fc.assert(
+    fc.property(fc.array(finite, { maxLength: 3 }), (items) => {
+      const message = create(AuthorizationDetailsSchema, { items })
+      expect(JSON.stringify(jsonOf(AuthorizationDetailsSchema, message))).toBe(
+        toJsonString(AuthorizationDetailsSchema, message),
+      )
+    }),
+  )
+})
+
 test("Structs are encoded wherever a message has them, and nothing else changes", () => {
   const [extra, users] = [{ role: "admin" }, [{ id: "a", name: "A", extra: {} }, { id: "b" }]]
   expect(encodedFields(GetTokenResponseSchema, { result: { case: "payload", value: extra } })).toEqual([1])
@@ -51,4 +70,5 @@ test("Structs are encoded wherever a message has them, and nothing else changes"
   expect(encodedFields(GetTokenResponseSchema, {})).toEqual([])
   expect(encodedFields(AuthorizationDetailsSchema, { items: [extra, {}, extra] })).toEqual([1, 1, 1])
   expect(encodedFields(ListUsersResponseSchema, { users, nextPageToken: "next" })).toEqual([])
+  expect(encodedFields(GetUserResponseSchema, { user: users[0] as { id: string } })).toEqual([])
 })

@@ -1,4 +1,12 @@
-import type { DescField, DescMessage, JsonObject, Message, MessageShape } from "@bufbuild/protobuf"
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type Message,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf"
 import { WireType } from "@bufbuild/protobuf/wire"
 import { StructSchema } from "@bufbuild/protobuf/wkt"
 import { oncePer } from "../util/once-per.js"
@@ -16,20 +24,43 @@ export function withEncodedStructs<S extends DescMessage>(desc: S, message: Mess
   const $unknown: UnknownFields = []
   let changed: Record<string, unknown> | undefined
   for (const field of fieldsOf(desc)) {
-    const { localName, oneof } = field
-    const name = oneof?.localName ?? localName
-    const value = oneof === undefined ? values[name] : valueIn(values[name] as OneOf, localName)
+    const { name, value } = partOf(values, field)
     if (value === undefined) continue
     const left = withoutStructs(field, value, $unknown)
     if (left === value) continue
     changed ??= {}
-    changed[name] = oneof === undefined ? left : { case: left && localName, value: left }
+    changed[name] = field.oneof === undefined ? left : { case: left && field.localName, value: left }
   }
   return changed === undefined ? message : { ...message, ...changed, $unknown }
 }
 
-function valueIn(oneof: OneOf, name: string): unknown {
-  return oneof.case === name ? oneof.value : undefined
+/** Returns the value of a field, undefined if it has none, and the property that has it. */
+function partOf(values: Readonly<Record<string, unknown>>, { localName, oneof }: DescField) {
+  if (oneof === undefined) return { name: localName, value: values[localName] }
+  const one = values[oneof.localName] as OneOf
+  return { name: oneof.localName, value: one.case === localName ? one.value : undefined }
+}
+
+/**
+ * Returns what toJson returns. The JSON of a google.protobuf.Struct is the object itself, of which toJson would make messages first, as
+ * toBinary does.
+ */
+export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>): JsonObject {
+  let left = message as unknown as Readonly<Record<string, unknown>>
+  const parts: JsonObject = {}
+  for (const field of fieldsOf(desc)) {
+    const { name, value } = partOf(left, field)
+    const items = (field.fieldKind === "list" ? value : [value]) as unknown[]
+    if (value === undefined || items.length === 0) continue
+    const of = field.message as DescMessage
+    const json = items.map((item) => (isStruct(of) ? (item as JsonObject) : jsonOf(of, item as Message)))
+    parts[field.jsonName] = field.fieldKind === "list" ? json : (json[0] as JsonObject)
+    // Something empty keeps the places of the properties.
+    const empty = isStruct(of) ? {} : create(of)
+    const emptied = field.fieldKind === "list" ? items.map(() => empty) : empty
+    left = { ...left, [name]: field.oneof === undefined ? emptied : { case: field.localName, value: emptied } }
+  }
+  return Object.assign(toJson(desc, left as unknown as MessageShape<S>) as JsonObject, parts)
 }
 
 /** Adds the Structs of a field to `encoded`, and returns what is left of its value. */

@@ -1,20 +1,32 @@
-import { GetUserResponseSchema, UserService } from "@authwire/proto"
-import { create, toBinary } from "@bufbuild/protobuf"
+import { GetUserResponseSchema, ListUsersResponseSchema, UserService } from "@authwire/proto"
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 import { codecOf } from "./codec.js"
 
-test("S-22: small values in the extra of a user are encoded in a third of the time of protobuf-es", () => {
-  const answer = create(GetUserResponseSchema, { user: { id: "a", extra: { zeros: Array<number>(32_000).fill(0) } } })
-  const { encode } = codecOf(UserService.method.getUser, async () => {})
-  const ways = { own: encode, general: () => toBinary(GetUserResponseSchema, answer) }
-  const times = { own: 0, general: 0 }
-  for (let round = 0; round < 30; round++)
-    for (const way of ["own", "general"] as const) {
-      const begun = process.threadCpuUsage()
-      ways[way](answer)
-      const { user, system } = process.threadCpuUsage(begun)
-      if (round >= 10) times[way] += user + system
-    }
-  process.stderr.write(`CPU of an answer: ${times.own / 20_000} ms, by protobuf-es ${times.general / 20_000} ms\n`)
-  expect(times.own).toBeLessThan(times.general / 3)
-})
+const owner = { owner: { tenant: "a", keyId: undefined }, signal: new AbortController().signal }
+const user = { id: "a", extra: { zeros: Array<number>(32_000).fill(0) } }
+const one = create(GetUserResponseSchema, { user })
+const page = create(ListUsersResponseSchema, { users: [user] })
+const none = async () => {}
+const { encode } = codecOf(UserService.method.getUser, none)
+const { encodeJsonInTurns } = codecOf(UserService.method.listUsers, none)
+
+test.each([
+  ["an answer", () => encode(one), () => toBinary(GetUserResponseSchema, one)],
+  ["a page in JSON", () => encodeJsonInTurns(page, owner), () => toJsonString(ListUsersResponseSchema, page)],
+])(
+  "S-22: small values in the extra of a user are encoded in %s in a third of the time of protobuf-es",
+  async (what, own, general) => {
+    const ways = { own, general }
+    const times = { own: 0, general: 0 }
+    for (let round = 0; round < 30; round++)
+      for (const way of ["own", "general"] as const) {
+        const begun = process.threadCpuUsage()
+        await ways[way]()
+        const { user, system } = process.threadCpuUsage(begun)
+        if (round >= 10) times[way] += user + system
+      }
+    process.stderr.write(`CPU of ${what}: ${times.own / 20_000} ms, by protobuf-es ${times.general / 20_000} ms\n`)
+    expect(times.own).toBeLessThan(times.general / 3)
+  },
+)
