@@ -42,7 +42,9 @@ describe("a key that is looked up", () => {
     const ends = await Promise.allSettled(Array.from({ length: 900 }, () => at.keyring.lookUp(newKey().id)))
     const rejected = ends.filter((one) => one.status === "rejected").map(({ reason }) => reason)
     expect([lookups(), rejected.length]).toEqual([20, 880])
-    for (const one of rejected) expect(one).toMatchObject({ reason: "OVERLOADED", retryAfterMs: listIntervalMs })
+    // One failure for all, because each would record a stack.
+    expect(new Set(rejected).size).toBe(1)
+    expect(rejected[0]).toMatchObject({ reason: "OVERLOADED", retryAfterMs: listIntervalMs })
     at.add("a")
     await at.nextList()
     expect(at.keyring.get("a")?.keyId).toBe("a")

@@ -64,7 +64,7 @@ test("a Struct has the JSON that protobuf-es writes", () => {
 })
 
 test("Structs are encoded wherever a message has them, and nothing else changes", () => {
-  const [extra, users] = [{ role: "admin" }, [{ id: "a", name: "A", extra: {} }, { id: "b" }]]
+  const [extra, users] = [{ role: "admin" }, [{ id: "a", name: "A", extra: {}, etag: "e" }, { id: "b" }]]
   expect(encodedFields(GetTokenResponseSchema, { result: { case: "payload", value: extra } })).toEqual([1])
   expect(encodedFields(GetTokenResponseSchema, { result: { case: "raw", value: "token" } })).toEqual([])
   expect(encodedFields(GetTokenResponseSchema, {})).toEqual([])

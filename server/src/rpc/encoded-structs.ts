@@ -42,8 +42,8 @@ function partOf(values: Readonly<Record<string, unknown>>, { localName, oneof }:
 }
 
 /**
- * Returns what toJson returns. The JSON of a google.protobuf.Struct is the object itself, of which toJson would make messages first, as
- * toBinary does.
+ * Returns what toJson returns, for numbers that JSON has. The JSON of a google.protobuf.Struct is the object itself, of which toJson would
+ * make messages first, as toBinary does.
  */
 export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>): JsonObject {
   let left = message as unknown as Readonly<Record<string, unknown>>

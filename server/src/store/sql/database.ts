@@ -215,7 +215,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
       } catch (error) {
         throw storeError(error)
       } finally {
-        reserved.release("read", {}, 0)
+        reserved.release("read", {})
       }
     },
 

@@ -34,10 +34,9 @@ export interface ConnectionPermits<Shared> {
   /**
    * Gives a permit back.
    *
-   * @param heldMs About how long its statements took, in milliseconds; 0 if that is unknown. After long ones a tenant rests; see
-   *   connectionPermits.
+   * @param heldMs About how long its statements took, in milliseconds. After long ones a tenant rests; see connectionPermits. Default: 0.
    */
-  release(purpose: Purpose, holder: PermitHolder, heldMs: number): void
+  release(purpose: Purpose, holder: PermitHolder, heldMs?: number): void
   /** Lets the next waiter for a shared connection join a transaction. Returns false if nobody waits. */
   offer(transaction: Shared): boolean
   /** Says that nobody joins a shared transaction any more, and that the next one may begin. */
@@ -61,7 +60,8 @@ const longestWaitMs = 5
 
 /**
  * For how many turns of the event loop a tenant rests. Meanwhile the calls of others that have arrived during its statements are read, run
- * theirs, and their answers are sent. Without a rest each of these steps waits for further long statements.
+ * theirs if they only read, and are answered. Without a rest each of these steps waits for further long statements. A write waits as
+ * before, because the next write of the tenant may hold the lock for all rows by then.
  */
 const turnsOfRest = 4
 
@@ -203,7 +203,7 @@ export function connectionPermits<Shared>(
       watch()
       return waited
     },
-    release(purpose, { ofTenant }, heldMs) {
+    release(purpose, { ofTenant }, heldMs = 0) {
       count(purpose, ofTenant, -1)
       if (areBlocking && ofTenant !== undefined && heldMs >= longestTurnMs && heldByTenants.size > 1) rest(ofTenant)
       admitNext()

@@ -198,7 +198,7 @@ export function unitsOfWork(
       } catch (error) {
         throw storeError(error)
       } finally {
-        permits.release("write", {}, 0)
+        permits.release("write", {})
       }
     },
 
