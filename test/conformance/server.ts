@@ -43,6 +43,7 @@ async function listen(kind: string | undefined, asked: ServerCompatRequest) {
       maxDeadlineMs: 30_000,
       limitOf: () => undefined,
       pauseAfter: rejectionPause(),
+      registry,
     }),
   )
   const options = {
@@ -59,7 +60,7 @@ async function listen(kind: string | undefined, asked: ServerCompatRequest) {
     log,
   }
   if (kind === "grpc") return openGrpcListener(options)
-  if (kind === "http") return openHttpListener({ ...options, readiness: readinessSwitch(), registry })
+  if (kind === "http") return openHttpListener({ ...options, readiness: readinessSwitch() })
   throw new Error("the argument must be grpc or http")
 }
 
@@ -76,6 +77,10 @@ function withoutReasons(router: Router): Router {
     ...method,
     unary: (read, call) => method.unary(read, call).catch(remove),
     unaryBytes: (read, call) => method.unaryBytes(read, call).catch(remove),
+    unaryEncoded: {
+      protobuf: (read, call) => method.unaryEncoded.protobuf(read, call).catch(remove),
+      json: (read, call) => method.unaryEncoded.json(read, call).catch(remove),
+    },
     async *stream(requests, call) {
       try {
         yield* method.stream(requests, call)

@@ -6,7 +6,7 @@ import { describe, expect, test } from "@jest/globals"
 import { createRouter, register } from "../../server/src/rpc/router.js"
 import { listensAfterEach } from "./listens.js"
 
-// Pages are encoded item by item, not by Connect.
+// Answers are encoded by their methods, and pages item by item, not by Connect.
 
 const openListeners = listensAfterEach()
 
@@ -21,6 +21,9 @@ const pages = [0, 1, 5].map((count) =>
   }),
 )
 
+/** Only JSON.stringify writes this. protobuf-es, which takes many times as long for small values, makes messages of an object first. */
+const shown = { toJSON: () => ({ as: "it is" }) }
+
 /** How often the encoding of a page has waited for a turn of the event loop. */
 let turns = 0
 
@@ -30,6 +33,8 @@ async function serve() {
       register(UserService, {
         ...Object.fromEntries(UserService.methods.map(({ localName }) => [localName, async () => ({})])),
         listUsers: async ({ pageSize }: { pageSize: number }) => pages[pageSize],
+        getUser: async () => ({ user: { id: "u", extra: shown } }),
+        batchGetUsers: async () => ({ users: [{ id: "u", extra: shown }] }),
       } as never),
     ],
     observer: { clock: () => 0, recorderOf: () => () => {}, rejected() {} },
@@ -80,3 +85,20 @@ test.each(["json", "proto"])("a page as application/%s is one body with its leng
     else expect(body.length).toBe(toBinary(ListUsersResponseSchema, page).length)
   }
 })
+
+test.each(["application/json", "application/grpc-web+json"])(
+  "in answers as %s the Structs are written as the objects that they are",
+  async (type) => {
+    const { baseUrl } = await serve()
+    const asked = [type.includes("grpc") ? [0, 0, 0, 0, 2] : [], [..."{}"].map((one) => one.charCodeAt(0))].flat()
+    const bodies = ["GetUser", "BatchGetUsers"].map(async (method) => {
+      const url = `${baseUrl}/${UserService.typeName}/${method}`
+      const answer = await fetch(url, { method: "POST", headers: { "content-type": type }, body: Buffer.from(asked) })
+      return answer.text()
+    })
+    const user = '{"id":"u","extra":{"as":"it is"}}'
+    const [one, several] = await Promise.all(bodies)
+    expect(one).toContain(`{"user":${user}}`)
+    expect(several).toContain(`{"users":[${user}]}`)
+  },
+)

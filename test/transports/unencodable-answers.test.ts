@@ -10,6 +10,9 @@ import { listensAfterEach } from "./listens.js"
 
 const openListeners = listensAfterEach()
 
+/** The failures of the unary calls, for the log. */
+const failures: unknown[] = []
+
 /** Methods whose answers no JSON can represent: a time after the year 9999. */
 async function serve() {
   const createTime = { seconds: 10n ** 12n, nanos: 0 }
@@ -26,7 +29,7 @@ async function serve() {
         },
       }),
     ],
-    observer: { clock: () => 0, recorderOf: () => () => {}, rejected() {} },
+    observer: { clock: () => 0, recorderOf: () => (_, failure) => failures.push(failure), rejected() {} },
     access: {},
     interceptors: [],
     maxDeadlineMs: 30_000,
@@ -50,13 +53,14 @@ async function failureOf(pending: Promise<unknown>) {
 }
 
 test.each(transports)(
-  "over %s an answer that cannot be encoded is an internal error, and is in the log",
+  "over %s an answer that cannot be encoded is an internal error, and a failure of its call for the log",
   async (_, over) => {
-    const { baseUrl, log } = await serve()
+    const { baseUrl } = await serve()
     const users = createClient(UserService, over(baseUrl))
-    const headers = { "x-request-id": "of-this-call" }
-    expect(await failureOf(users.getUser({ id: "u" }, { headers }))).toEqual(internal)
-    expect(log()).toMatch(/"level":50.*9999.*"request_id":"of-this-call".*"msg":"an answer cannot be encoded"/)
+    failures.length = 0
+    expect(await failureOf(users.getUser({ id: "u" }))).toEqual(internal)
+    const cause = expect.objectContaining({ message: expect.stringContaining("9999") })
+    expect(failures).toEqual([expect.objectContaining({ reason: "INTERNAL", cause })])
     // A request that cannot be read still is the caller's fault.
     const wrong = await fetch(`${baseUrl}/${UserService.typeName}/GetUser`, {
       method: "POST",
@@ -67,15 +71,22 @@ test.each(transports)(
   },
 )
 
-test.each(transports)("over %s so is one of a stream, after others and as the first", async (_, over) => {
-  const { baseUrl } = await serve()
-  const { watch } = createClient(EventService, over(baseUrl))
-  for (const startCursor of ["", "1"]) {
-    const cursors: string[] = []
-    const reading = async () => {
-      for await (const { cursor } of watch({ startCursor })) cursors.push(cursor)
+test.each(transports)(
+  "over %s so is one of a stream, after others and as the first, and is in the log",
+  async (_, over) => {
+    const { baseUrl, log } = await serve()
+    const { watch } = createClient(EventService, over(baseUrl))
+    for (const startCursor of ["", "1"]) {
+      const cursors: string[] = []
+      const headers = { "x-request-id": `after-${startCursor}.` }
+      const reading = async () => {
+        for await (const { cursor } of watch({ startCursor }, { headers })) cursors.push(cursor)
+      }
+      expect(await failureOf(reading())).toEqual(internal)
+      expect(cursors).toEqual(startCursor === "" ? ["1"] : [])
+      expect(log()).toMatch(
+        new RegExp(`"level":50.*9999.*"request_id":"${headers["x-request-id"]}".*"msg":"an answer cannot be encoded"`),
+      )
     }
-    expect(await failureOf(reading())).toEqual(internal)
-    expect(cursors).toEqual(startCursor === "" ? ["1"] : [])
-  }
-})
+  },
+)

@@ -1,9 +1,9 @@
-import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { create, type DescMethod, fromBinary, type Message, type Registry } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
 import type { Owner } from "../util/owner.js"
 import { type Turn, turnByBytes } from "../util/turn-limit.js"
 import type { Call } from "./call.js"
-import { jsonOf, withEncodedStructs } from "./encoded-structs.js"
+import { bytesOf, jsonOf } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
 import { hasTooManyParts } from "./wire-parts.js"
 
@@ -20,8 +20,6 @@ export interface Codec {
   /** Throws INVALID_FIELD if the bytes are not a well-formed request, or one with too many parts. */
   decode(bytes: Uint8Array): Message
   encode(answer: Message): Uint8Array
-  /** Returns an answer with the same encoding for Connect, which encodes it itself: see withEncodedStructs. */
-  prepare(answer: Message): Message
   /**
    * Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns.
    *
@@ -32,8 +30,11 @@ export interface Codec {
   encodeJsonInTurns(answer: Message, call: AnsweredCall): Promise<Uint8Array>
 }
 
-/** @param turn Awaited before each piece of work for an owner; see turnLimit. */
-export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec {
+/**
+ * @param turn Awaited before each piece of work for an owner; see turnLimit.
+ * @param registry The messages that google.protobuf.Any may contain in JSON. Default: none.
+ */
+export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, registry?: Registry): Codec {
   const listFields = output.fields.flatMap((field) =>
     field.fieldKind === "list" && field.listKind === "message" ? [field] : [],
   )
@@ -41,8 +42,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
   const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
   const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
 
-  const prepare = (answer: Message) => withEncodedStructs(output, answer)
-  const encode = (answer: Message) => toBinary(output, prepare(answer))
+  const encode = (answer: Message) => bytesOf(output, answer)
 
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
   async function inParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
@@ -66,7 +66,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
       localName,
       itemsIn(answer, localName).length > 0 ? [create(message)] : [],
     ])
-    const shape = jsonOf(output, { ...answer, ...Object.fromEntries(empty) })
+    const shape = jsonOf(output, { ...answer, ...Object.fromEntries(empty) }, registry)
     for (const [name, value] of Object.entries(shape)) {
       put(`${parts.length === 0 ? "{" : ","}${JSON.stringify(name)}:`)
       const list = listFields.find(({ jsonName }) => jsonName === name)
@@ -76,7 +76,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
       }
       for (const [index, item] of itemsIn(answer, list.localName).entries()) {
         await turnFor(parts.at(-1)?.length ?? 0)
-        put(`${index === 0 ? "[" : ","}${JSON.stringify(jsonOf(list.message, item))}`)
+        put(`${index === 0 ? "[" : ","}${JSON.stringify(jsonOf(list.message, item, registry))}`)
       }
       put("]")
     }
@@ -94,7 +94,6 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>): Codec
         throw invalidField("request", `is not a well-formed ${input.typeName}`, cause)
       }
     },
-    prepare,
     encode,
     encodeInTurns: (answer, call) => (hasSeveral(answer) ? inParts(answer, call) : encode(answer)),
     encodeJsonInTurns: jsonInParts,

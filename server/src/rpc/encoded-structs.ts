@@ -5,6 +5,8 @@ import {
   type JsonObject,
   type Message,
   type MessageShape,
+  type Registry,
+  toBinary,
   toJson,
 } from "@bufbuild/protobuf"
 import { WireType } from "@bufbuild/protobuf/wire"
@@ -41,11 +43,18 @@ function partOf(values: Readonly<Record<string, unknown>>, { localName, oneof }:
   return { name: oneof.localName, value: one.case === localName ? one.value : undefined }
 }
 
+/** Returns what toBinary returns. */
+export function bytesOf<S extends DescMessage>(desc: S, message: MessageShape<S>): Uint8Array {
+  return toBinary(desc, withEncodedStructs(desc, message))
+}
+
 /**
  * Returns what toJson returns, for numbers that JSON has. The JSON of a google.protobuf.Struct is the object itself, of which toJson would
  * make messages first, as toBinary does.
+ *
+ * @param registry The messages that google.protobuf.Any may contain. Default: none.
  */
-export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>): JsonObject {
+export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>, registry?: Registry): JsonObject {
   let left = message as unknown as Readonly<Record<string, unknown>>
   const parts: JsonObject = {}
   for (const field of fieldsOf(desc)) {
@@ -53,14 +62,14 @@ export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>)
     const items = (field.fieldKind === "list" ? value : [value]) as unknown[]
     if (value === undefined || items.length === 0) continue
     const of = field.message as DescMessage
-    const json = items.map((item) => (isStruct(of) ? (item as JsonObject) : jsonOf(of, item as Message)))
+    const json = items.map((item) => (isStruct(of) ? (item as JsonObject) : jsonOf(of, item as Message, registry)))
     parts[field.jsonName] = field.fieldKind === "list" ? json : (json[0] as JsonObject)
     // Something empty keeps the places of the properties.
     const empty = isStruct(of) ? {} : create(of)
     const emptied = field.fieldKind === "list" ? items.map(() => empty) : empty
     left = { ...left, [name]: field.oneof === undefined ? emptied : { case: field.localName, value: emptied } }
   }
-  return Object.assign(toJson(desc, left as unknown as MessageShape<S>) as JsonObject, parts)
+  return Object.assign(toJson(desc, left as unknown as MessageShape<S>, registry && { registry }) as JsonObject, parts)
 }
 
 /** Adds the Structs of a field to `encoded`, and returns what is left of its value. */

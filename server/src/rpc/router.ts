@@ -1,4 +1,4 @@
-import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
+import type { DescMethod, DescService, Message, Registry } from "@bufbuild/protobuf"
 import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
@@ -29,10 +29,8 @@ export interface Method {
   readonly unary: (read: Read<Message>, call: Call) => Promise<Message>
   /** The same from bytes to bytes. */
   readonly unaryBytes: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
-  /** The same from a message to bytes of protobuf or JSON. Undefined for methods whose answers have no items: see Codec. */
-  readonly unaryPage:
-    | Readonly<Record<"protobuf" | "json", (read: Read<Message>, call: Call) => Promise<Uint8Array>>>
-    | undefined
+  /** The same from a message to bytes of protobuf or JSON. */
+  readonly unaryEncoded: Readonly<Record<"protobuf" | "json", (read: Read<Message>, call: Call) => Promise<Uint8Array>>>
   /** Handles a streaming call. As with `unary`, nothing is read from `requests` before the call is admitted. */
   readonly stream: Stream
   readonly codec: Codec
@@ -47,6 +45,8 @@ export interface Router {
   readonly maxDeadlineMs: number
   /** Awaited before a method reads a message of a stream that has arrived; undefined if it may at once. See turnWhenLate. */
   readonly messageTurn: (owner: Owner) => Promise<void> | undefined
+  /** See RouterOptions. */
+  readonly registry: Registry | undefined
   /** Records a call that a listener rejected before it began. */
   readonly rejected: Observer["rejected"]
 }
@@ -67,6 +67,8 @@ interface RouterOptions {
   pauseAfter: RejectionPause
   /** Awaited before each large piece of work for a tenant; see turnLimit. Default: a turnLimit of the router's own. */
   turn?: Turn<string>
+  /** The messages that google.protobuf.Any may contain in JSON. Only tests need one, because Authwire's own messages have no Any. */
+  registry?: Registry
 }
 
 /** What a service needs to carry the calls of other services. */
@@ -115,7 +117,7 @@ export function createRouter(options: RouterOptions): Router {
       }
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
-      const codec = codecOf(method, answerTurn)
+      const codec = codecOf(method, answerTurn, options.registry)
       const parts = {
         admit: admission(admissions),
         unary,
@@ -133,12 +135,10 @@ export function createRouter(options: RouterOptions): Router {
         begin: (one) => active.begin(method, one, isPipeline),
         unary: runUnary<Message, Message>(parts, { decode: unchanged, encode: unchanged, bytesOf: sizeOfPart }),
         unaryBytes: runUnary(parts, { decode: codec.decode, encode: codec.encodeInTurns, bytesOf: lengthOf }),
-        unaryPage: codec.hasItems
-          ? {
-              protobuf: runUnary(parts, { decode: unchanged, encode: codec.encodeInTurns, bytesOf: lengthOf }),
-              json: runUnary(parts, { decode: unchanged, encode: codec.encodeJsonInTurns, bytesOf: lengthOf }),
-            }
-          : undefined,
+        unaryEncoded: {
+          protobuf: runUnary(parts, { decode: unchanged, encode: codec.encodeInTurns, bytesOf: lengthOf }),
+          json: runUnary(parts, { decode: unchanged, encode: codec.encodeJsonInTurns, bytesOf: lengthOf }),
+        },
         stream: runStream(method, parts, stream),
         codec,
       }
@@ -156,6 +156,7 @@ export function createRouter(options: RouterOptions): Router {
     services,
     maxDeadlineMs,
     messageTurn,
+    registry: options.registry,
     rejected: observer.rejected,
     drain: (graceMs) => active.drain(graceMs),
   }

@@ -1,9 +1,10 @@
 import { hash } from "node:crypto"
 import { repeatable } from "@authwire/proto"
-import { type DescMethod, fromBinary, getOption, type Message, toBinary } from "@bufbuild/protobuf"
+import { type DescMethod, fromBinary, getOption, type Message } from "@bufbuild/protobuf"
 import { invalidField } from "../../errors/failure.js"
 import type { Store } from "../../store/store.js"
 import { callerOf } from "../call.js"
+import { bytesOf } from "../encoded-structs.js"
 import type { Interceptor } from "../interceptor.js"
 
 /** The header with the idempotency key of a call. */
@@ -35,7 +36,7 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
         let made: { answer: Message; bytes: Uint8Array } | undefined
         const bytes = await store.once(callerOf(call), repeatableRequest, async (inTransaction) => {
           const answer = await next(request, call, inTransaction)
-          made = { answer, bytes: toBinary(method.output, answer) }
+          made = { answer, bytes: bytesOf(method.output, answer) }
           return made.bytes
         })
         return bytes === made?.bytes ? made.answer : fromBinary(method.output, bytes)

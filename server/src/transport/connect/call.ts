@@ -128,7 +128,7 @@ export function beginStream(
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) {
           outcome = "answered"
-          yield unparsed === undefined ? method.codec.prepare(next.value) : next.value
+          yield next.value
         }
       } catch (error) {
         outcome = "failed"

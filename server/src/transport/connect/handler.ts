@@ -1,6 +1,6 @@
 import { SignalService } from "@authwire/proto"
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
-import type { Message, Registry } from "@bufbuild/protobuf"
+import type { Message } from "@bufbuild/protobuf"
 import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure, toFailure } from "../../errors/failure.js"
@@ -54,8 +54,6 @@ export interface ConnectHandlerOptions
   onLargeHeader: (maxBytes: number) => void
   /** Verifies signals. Undefined: none are taken without a key. */
   verifier?: SignalVerifier | undefined
-  /** The messages that google.protobuf.Any may contain in JSON. Only tests need one, because Authwire's own messages have no Any. */
-  registry?: Registry | undefined
 }
 
 export interface ConnectHandler {
@@ -71,7 +69,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const jsonOptions = {
     ignoreUnknownFields: false,
     textDecoder: jsonText,
-    ...(options.registry && { registry: options.registry }),
+    ...(router.registry && { registry: router.registry }),
   }
   const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, jsonOptions })
   route(connectRouter, router)
@@ -198,10 +196,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
     const begun =
       method.desc.methodKind === "unary"
-        ? beginUnary<Message | Uint8Array>(
-            method.unaryPage?.[unparsed ? "json" : "protobuf"] ?? method.unary,
-            method.begin(ofHeader),
-          )
+        ? beginUnary(method.unaryEncoded[unparsed ? "json" : "protobuf"], method.begin(ofHeader))
         : beginStream(method, ofHeader, unparsed, onRequest)
     follow(begun, exchange)
     begun.admitted

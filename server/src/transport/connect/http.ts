@@ -27,7 +27,7 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
  * Pages of other origins cannot call it: there are no CORS headers, and a preflight request is rejected.
  */
 export async function openHttpListener(
-  options: ListenerOptions & PageOptions & Pick<ConnectHandlerOptions, "registry" | "verifier">,
+  options: ListenerOptions & PageOptions & Pick<ConnectHandlerOptions, "verifier">,
 ): Promise<Listener> {
   const { router, maxMessageBytes, handshakeTimeoutMs, idleTimeoutMs } = options
   const connections = new WeakMap<object, Connection>()
@@ -49,7 +49,6 @@ export async function openHttpListener(
       new Connection(maxMessageBytes, undefined),
     onLargeHeader,
     verifier: options.verifier,
-    registry: options.registry,
   })
   const headers = { ...securityHeaders, ...(options.certificate && withTls) }
   let closing = false

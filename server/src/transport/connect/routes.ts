@@ -11,16 +11,16 @@ import { connectErrorOf } from "../../errors/status.js"
 import type { Call } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
 import { acquireSlot } from "../limits/connection.js"
-import type { HttpStreamCall, HttpUnaryCall } from "./call.js"
+import type { HttpCall, HttpStreamCall, HttpUnaryCall } from "./call.js"
 import type { HttpExchange } from "./exchange.js"
 import type { UnparsedJson } from "./json-faults.js"
 
 /** The call of a request, which is passed to Connect's handlers through its context values. */
 export interface HttpRequest {
-  readonly begun: HttpUnaryCall<Message | Uint8Array> | HttpStreamCall
+  readonly begun: HttpUnaryCall<Uint8Array> | HttpStreamCall
   /** What has arrived of the request, if it is in JSON. */
   readonly unparsed: UnparsedJson | undefined
-  /** The answer, if the method has encoded it. Connect gets an empty message instead: see withMessage. */
+  /** The answer of a unary method, which has encoded it. Connect gets an empty message instead: see withMessage. */
   encoded?: Uint8Array
 }
 
@@ -33,7 +33,7 @@ export function callOptions({ connection, closing }: HttpExchange, method: Metho
 }
 
 /** Cancels a call when its client disconnects, and limits the time to receive its rejection. */
-export function follow(begun: HttpRequest["begun"], exchange: HttpExchange): void {
+export function follow(begun: HttpCall, exchange: HttpExchange): void {
   exchange.closing.once("close", () => begun.call.cancel())
   begun.admitted.catch(() => exchange.limitTime())
 }
@@ -63,12 +63,8 @@ function adapt(method: Method): MethodImpl<DescMethod> {
       const { begun, unparsed } = asked
       unparsed?.read()
       try {
-        const answer = await (begun as HttpUnaryCall<Message | Uint8Array>).answer(request)
-        if (answer instanceof Uint8Array) {
-          asked.encoded = answer
-          return empty
-        }
-        return unparsed === undefined ? method.codec.prepare(answer) : answer
+        asked.encoded = await (begun as HttpUnaryCall<Uint8Array>).answer(request)
+        return empty
       } catch (error) {
         throw connectErrorOf(toFailure(error), begun.call.requestId)
       }
