@@ -27,11 +27,10 @@ import type {
   User,
   VerificationToken,
 } from "../../store/types.js"
+import { isListOfObjects } from "../../util/json.js"
 import { fields } from "./layouts.js"
 
 const validator = createValidator()
-const isListOfObjects = (value: unknown) =>
-  Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null && !Array.isArray(item))
 
 // The rules that the service would apply to the request that creates such a row: those of the schema and of the store.
 

@@ -44,6 +44,7 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     "",
     '{"a":[1e999]}',
     `{"a":1${"0".repeat(309)}}`,
+    `{"a":1${"0".repeat(300)}e10}`,
     '{"a":"\\ud800"}',
     '{"\\udc00":1}',
   ])("a user with extra %j costs only itself", async (value) => {
@@ -109,6 +110,26 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     expect(skipped).toContainEqual({ table: "accounts", column: "extra", id })
     expect(await rekey(database, { encryptionKeys })).toMatchObject({ unreadable: 1 })
   })
+
+  test.each([`{"${secret}`, "{}", "[1]", "[[]]", "[null]", '[{"a":1e999}]'])(
+    "an account with the authorization_details %j costs only itself",
+    async (value) => {
+      const { id } = await store.users.create(anyone, newUser())
+      const linked = range(3).map(() => newAccount(id, { authorization_details: [{ type: "all" }] }))
+      for (const account of linked) await store.accounts.link(anyone, account)
+      const [bad, none, good] = linked.map(({ providerAccountId }) => providerAccountId) as [string, string, string]
+      await put("accounts", "authorization_details", bad, value, "provider_account_id")
+      await put("accounts", "authorization_details", none, "null", "provider_account_id")
+      const { items } = await store.accounts.listByUser(anyone, id, { size: 10 }, { tokens: true })
+      expect(items.map((one) => [one.providerAccountId, one.authorization_details]).toSorted()).toEqual(
+        [
+          [good, [{ type: "all" }]],
+          [none, undefined],
+        ].toSorted(),
+      )
+      expect(skipped).toContainEqual({ table: "accounts", column: "authorization_details", id })
+    },
+  )
 
   test.each([`{"${secret}`, `"all"`, "{}", `[1]`, "null"])(
     "a key with the scopes %j is no key, and the others go on",

@@ -65,7 +65,7 @@ export function plainZero<Value extends number | null | undefined>(value: Value)
 const double = { to: plainZero<number | null>, from: plainZero<number | null> }
 
 /** JSON that may have a number beyond the range of a double, or half of a character. No answer can carry either. */
-const mayBeForeign = /\d[eE]\+?\d{3}|\d{309}|\\u[dD][89a-fA-F]/
+const mayBeForeign = /\d[eE]\+?\d{3}|\d{200}|\\u[dD][89a-fA-F]/
 
 function checkPart(name: string, value: unknown): unknown {
   const isText = typeof value === "string"
