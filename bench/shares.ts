@@ -1,5 +1,5 @@
 // Measures what one tenant's key costs another tenant, on SQLite and on MySQL or MariaDB. Prints the times of the other
-// tenant's reads while nobody else calls, and beside 100 callers of each costly list, count, export, deletion and watch, and
+// tenant's reads and writes while nobody else calls, and beside 100 callers of each costly list, count, export, deletion and watch, and
 // of all together. The tenant has a user with very many expired sessions; three more have large users: with images of 256 KiB, with
 // 64 KiB of small values, and with images of 4 MiB, which no call can write. Writes its section of bench/results.md.
 //
@@ -65,6 +65,7 @@ const loads: readonly (readonly [string, readonly SharesCall[], (keyof typeof la
   ["ListUsers, 64 KiB of small values", ["listUsers"], "values"],
   ["BatchGetUsers, 64 KiB of small values", ["batchGetUsers"], "values"],
   ["ListUsers as JSON, 64 KiB of small values", ["listUsersAsJson"], "values"],
+  ["GetUser as JSON, 64 KiB of small values", ["getUserAsJson"], "values"],
   ["ListUsers, largest of 320 KiB", ["listUsers"], "both"],
   ["BatchGetUsers, largest of 320 KiB", ["batchGetUsers"], "both"],
   ["GetUser, largest of 320 KiB", ["getLargeUser"], "both"],
@@ -102,24 +103,28 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
     await fill(statements(name === "SQLite"))
     const reader = await startChild("shares-side.ts", [grpcUrl, other.text])
     const say = (request: SharesRequest) => reader.ask(request) as Promise<SharesSight>
+    const writer = await startChild("shares-side.ts", [grpcUrl, other.text])
+    const sayToWriter = (request: SharesRequest) => writer.ask(request) as Promise<SharesSight>
     const health = watchHealth(grpcUrl, httpUrl)
     await say({ do: "begin", calls: ["getSessionAndUser", "getUser", "listSessions"], callers: 4, pauseMs: 10 })
+    await sayToWriter({ do: "begin", calls: ["updateUser"], callers: 1, pauseMs: 20 })
     await delay(3_000)
     await say({ do: "look" })
     const lines: string[][] = []
-    let [quietP99, deletions] = [0, 0]
+    let [quietP99, quietWrites, deletions] = [0, 0, 0]
     const window = async (what: string, made: () => Promise<SharesSight | undefined>) => {
       health.reset()
-      await say({ do: "look" })
+      await Promise.all([say, sayToWriter].map((to) => to({ do: "look" })))
       await delay(seconds * 1000)
-      const seen = await say({ do: "look" })
+      const [seen, written] = await Promise.all([say({ do: "look" }), sayToWriter({ do: "look" })])
       const own = await made()
       quietP99 ||= seen.p99
-      const cells = [seen.p50, seen.p99, seen.worst, seen.p99 / quietP99].map(short)
+      quietWrites ||= written.p99
+      const cells = [seen.p50, seen.p99, seen.worst, seen.p99 / quietP99, written.p99, written.p99 / quietWrites]
       lines.push([
         what,
-        ...cells,
-        `${seen.failed} of ${seen.made}`,
+        ...cells.map(short),
+        `${seen.failed + written.failed} of ${seen.made + written.made}`,
         short(health.worst()),
         own ? `${own.failed} of ${own.made}` : "",
         short(own?.p50),
@@ -145,6 +150,7 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
       }
     }
     await reader.stop()
+    await writer.stop()
     health.stop()
     const head = [
       "",
@@ -152,6 +158,8 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
       "p99, ms",
       "slowest, ms",
       "p99, times the quiet one",
+      "p99 of writes, ms",
+      "times the quiet one",
       "failed",
       "slowest health check, ms",
       "failed of the load",

@@ -44,20 +44,22 @@ const largeUsers = Array.from({ length: 500 }, (_, n) => `r${n}`)
 const calls = {
   getSessionAndUser: () => sessions.getSessionAndUser({ sessionToken: "own" }),
   getUser: () => users.getUser({ id: "own" }),
+  updateUser: () => users.updateUser({ id: "own", name: `${writes++}`, updateMask: { paths: ["name"] } }),
   listSessions: () => sessions.listSessions({ userId: "own" }),
   listActive: () => sessions.listSessions({ userId: "many", active: true }),
   listByProvider: () => sessions.listSessions({ userId: "many", provider: "none" }),
   countUsers: () => users.countUsers({}),
   exportUsers,
   listUsers: () => users.listUsers({ pageSize: 100 }),
-  listUsersAsJson,
+  listUsersAsJson: () => callAsJson("ListUsers", { pageSize: 100 }),
+  getUserAsJson: () => callAsJson("GetUser", { id: "r0" }),
   batchGetUsers: () => users.batchGetUsers({ ids: largeUsers }),
   getLargeUser: () => users.getUser({ id: "r0" }),
   deleteUser: () => users.deleteUser({ id: `d${deleted++}` }),
   watch,
   listAccounts: () => accounts.listAccountsByUser({ userId: "many", pageToken: lastPage, pageSize: 1 }),
 }
-let [lastPage, exportedUntil, cursor, deleted] = ["", "", "", 0]
+let [lastPage, exportedUntil, cursor, deleted, writes] = ["", "", "", 0, 0]
 
 /** Reads the next page of all users, as an export does. Its callers read one after the other from the beginning. */
 async function exportUsers(): Promise<void> {
@@ -65,12 +67,12 @@ async function exportUsers(): Promise<void> {
   exportedUntil = nextPageToken
 }
 
-/** Reads a page as JSON of Connect, without parsing it. */
-async function listUsersAsJson(): Promise<void> {
-  const response = await fetch(`${httpUrl}/authwire.v1.UserService/ListUsers`, {
+/** Reads an answer as JSON of Connect, without parsing it. */
+async function callAsJson(method: string, request: object): Promise<void> {
+  const response = await fetch(`${httpUrl}/authwire.v1.UserService/${method}`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify({ pageSize: 100 }),
+    body: JSON.stringify(request),
   })
   await response.bytes()
   if (!response.ok) throw new Error(`status ${response.status}`)

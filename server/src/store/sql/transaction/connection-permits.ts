@@ -37,6 +37,8 @@ export interface ConnectionPermits<Shared> {
    * @param heldMs About how long its statements took, in milliseconds. After long ones a tenant rests; see connectionPermits. Default: 0.
    */
   release(purpose: Purpose, holder: PermitHolder, heldMs?: number): void
+  /** Resolves when the tenant has rested; undefined if it does not rest. */
+  restOf(holder: PermitHolder): Promise<void> | undefined
   /** Lets the next waiter for a shared connection join a transaction. Returns false if nobody waits. */
   offer(transaction: Shared): boolean
   /** Says that nobody joins a shared transaction any more, and that the next one may begin. */
@@ -60,8 +62,8 @@ const longestWaitMs = 5
 
 /**
  * For how many turns of the event loop a tenant rests. Meanwhile the calls of others that have arrived during its statements are read, run
- * theirs if they only read, and are answered. Without a rest each of these steps waits for further long statements. A write waits as
- * before, because the next write of the tenant may hold the lock for all rows by then.
+ * theirs if they only read, and are answered, and their writes join the line before the next one of the tenant. Without a rest each of
+ * these steps waits for further long statements.
  */
 const turnsOfRest = 4
 
@@ -119,7 +121,7 @@ export function connectionPermits<Shared>(
   let begun = 0
   let timer: NodeJS.Timeout | undefined
   /** The tenants whose statements have just taken long. */
-  const resting = new Set<Waiter["ofTenant"]>()
+  const resting = new Map<Waiter["ofTenant"], Promise<void>>()
 
   function heldBy(tenant: string): Counts {
     const counts = heldByTenants.get(tenant) ?? { ...none }
@@ -166,7 +168,6 @@ export function connectionPermits<Shared>(
   }
 
   async function rest(ofTenant: string): Promise<void> {
-    resting.add(ofTenant)
     for (let turn = 0; turn < turnsOfRest; turn++) await new Promise((resolve) => setImmediate(resolve))
     resting.delete(ofTenant)
     admitNext()
@@ -197,6 +198,7 @@ export function connectionPermits<Shared>(
       const mustWait = purpose === "shared" && (open >= sharedAtOnce || line.first(isShared) !== undefined)
       if (!mustWait && isFree(purpose, ofTenant)) {
         take(purpose, ofTenant)
+        line.passed(ofTenant)
         return undefined
       }
       const waited = line.wait({ signal, ofTenant }, { purpose, arrived: performance.now() })
@@ -205,9 +207,11 @@ export function connectionPermits<Shared>(
     },
     release(purpose, { ofTenant }, heldMs = 0) {
       count(purpose, ofTenant, -1)
-      if (areBlocking && ofTenant !== undefined && heldMs >= longestTurnMs && heldByTenants.size > 1) rest(ofTenant)
+      if (areBlocking && ofTenant !== undefined && heldMs >= longestTurnMs && heldByTenants.size > 1)
+        resting.set(ofTenant, rest(ofTenant))
       admitNext()
     },
+    restOf: ({ ofTenant }) => resting.get(ofTenant),
     offer: (transaction) => line.admit(transaction, isShared) !== undefined,
     close() {
       open--

@@ -25,6 +25,8 @@ export interface Line<Grant = void, Wanted = void> {
   wait(waiter: Pick<Waiter, "signal" | "ofTenant">, wanted: Wanted): Promise<Grant>
   /** Admits the next waiter of those that may be next, and returns it; undefined if there is none. Default: any may be. */
   admit(grant: Grant, accepts?: Accepts<Wanted>): Waiting<Wanted> | undefined
+  /** Records that somebody of a tenant has not had to wait, so that others are next. */
+  passed(ofTenant: Waiter["ofTenant"]): void
 }
 
 /** One waiter. The callbacks are cleared when the wait ends, because a Set may keep a reference to a removed entry. */
@@ -101,6 +103,9 @@ export function queue(limit: number): Queue {
         if (next !== undefined) last = next.ofTenant
         next?.admit?.(grant)
         return next
+      },
+      passed(ofTenant) {
+        last = ofTenant
       },
     }
   }

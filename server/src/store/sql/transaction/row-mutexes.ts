@@ -18,11 +18,19 @@ export interface RowMutexes {
 
 /** @param maxWaiters The most waiters for one row. The rest of the queue stays free for the waiters of other rows. */
 export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
-  /** The locked rows, each with its line of waiters if there are any. */
-  const locked = new Map<string, Line | undefined>()
+  /** The locked rows, each with the tenant that has locked it without waiting, and its line of waiters if there are any. */
+  const locked = new Map<string, { readonly by: Waiter["ofTenant"]; line?: Line }>()
 
   const unlock = (rows: readonly string[]): void => {
-    for (const row of rows) if (locked.get(row)?.admit() === undefined) locked.delete(row)
+    for (const row of rows) if (locked.get(row)?.line?.admit() === undefined) locked.delete(row)
+  }
+
+  function lineFor(row: string): Line | undefined {
+    const lock = locked.get(row)
+    if (lock === undefined || lock.line !== undefined) return lock?.line
+    lock.line = queue.line(maxWaiters)
+    lock.line.passed(lock.by)
+    return lock.line
   }
 
   return {
@@ -35,12 +43,11 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
       // Every writer locks in the same order, so that no two of them wait for each other.
       const ordered = rows.length > 1 ? [...new Set(rows)].sort() : rows
       for (const [index, row] of ordered.entries()) {
-        if (!locked.has(row)) {
-          locked.set(row, undefined)
+        const line = lineFor(row)
+        if (line === undefined) {
+          locked.set(row, { by: waiter.ofTenant })
           continue
         }
-        const line = locked.get(row) ?? queue.line(maxWaiters)
-        locked.set(row, line)
         try {
           await line.wait(waiter, undefined)
         } catch (error) {

@@ -31,24 +31,30 @@ describe.each(databaseTargets())("tenants with one connection on %s", (target) =
   })
 })
 
-test("S-22: on SQLite, after a long statement of a tenant the calls of others come before its next one", async () => {
-  const database = await createStoreDatabase("sqlite", { tenants: ["long", "short"] })
-  const store = await openSqlStore({ url: database.url, encryptionKeys })
-  try {
-    const order: string[] = []
-    const count = async (tenant: string, rows: number) => {
-      const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rows})`
-      const sql = `${numbers} SELECT COUNT(*) FROM numbers`
-      await store.database.reads({ ofTenant: tenant }).read({ sql, cells: () => [] }, undefined)
-      order.push(`${tenant} ${rows}`)
+const kinds = ["read", "write"] as const
+test.each(kinds)(
+  "S-22: on SQLite, after a long %s of a tenant the calls of others come before its next one",
+  async (kind) => {
+    const database = await createStoreDatabase("sqlite", { tenants: ["long", "short"] })
+    const store = await openSqlStore({ url: database.url, encryptionKeys })
+    try {
+      const order: string[] = []
+      const count = async (tenant: string, rows: number) => {
+        const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rows})`
+        const sql = `${numbers} SELECT COUNT(*) FROM numbers`
+        const statement = { sql, cells: () => [] }
+        if (kind === "read") await store.database.reads({ ofTenant: tenant }).read(statement, undefined)
+        else await store.database.write({ ofTenant: tenant }, [], (write) => write.read(statement, undefined))
+        order.push(`${tenant} ${rows}`)
+      }
+      await count("short", 1)
+      const long = [count("long", 300_000), count("long", 1)]
+      await long[0]
+      await Promise.all([...long, count("short", 2)])
+      expect(order).toEqual(["short 1", "long 300000", "short 2", "long 1"])
+    } finally {
+      await store.close()
+      await database.drop()
     }
-    await count("short", 1)
-    const long = [count("long", 300_000), count("long", 1)]
-    await long[0]
-    await Promise.all([...long, count("short", 2)])
-    expect(order).toEqual(["short 1", "long 300000", "short 2", "long 1"])
-  } finally {
-    await store.close()
-    await database.drop()
-  }
-})
+  },
+)

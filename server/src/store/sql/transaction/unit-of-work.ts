@@ -185,9 +185,13 @@ export function unitsOfWork(
           isRepeatable,
         )
       } finally {
-        // Not awaited. A caller that gave up may still have locks in a shared transaction, or changes if its work was done.
+        // Not awaited. A caller that gave up may still have locks in a shared transaction, or changes if its work was done. Who arrives
+        // while the tenant rests is in the line for the rows, where tenants take turns.
         if (kept.length === 0) held.unlock()
-        else Promise.allSettled(kept).finally(held.unlock)
+        else
+          Promise.allSettled(kept)
+            .then(() => permits.restOf(waiter))
+            .finally(held.unlock)
       }
     },
 
