@@ -89,13 +89,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const receive = (request: NodeRequest, response: NodeResponse): HttpExchange | undefined => {
     // Node has already parsed pipelined requests of an HTTP/1.1 connection and emits them even after the connection was
     // destroyed.
-    if (!("stream" in request)) {
-      if (request.socket.destroyed) return undefined
-    } else if (request.stream.closed) {
-      request.stream.destroy()
-      return undefined
-    }
-    return new HttpExchange(request, response, options.connectionOf(request))
+    if (!isOver(request)) return new HttpExchange(request, response, options.connectionOf(request))
+    if ("stream" in request) request.stream.destroy()
+    return undefined
   }
 
   const answer = (exchange: HttpExchange) => {
@@ -143,7 +139,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   return {
     serve: (request, response) => {
       const exchange = receive(request, response)
-      if (exchange !== undefined) answer(exchange)
+      exchange?.connection.inTurns(() =>
+        isOver(request) ? exchange.connection.countUnauthenticated() : answer(exchange),
+      )
     },
     rejectWith: (status) => (request, response) => receive(request, response)?.reject(status),
   }
@@ -253,6 +251,11 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       body.discard()
     }
   }
+}
+
+/** Returns whether the client has reset the stream of a request, or the connection is closed. */
+function isOver(request: NodeRequest): boolean {
+  return "stream" in request ? request.stream.closed : request.socket.destroyed
 }
 
 async function answerCheck(

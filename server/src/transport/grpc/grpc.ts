@@ -13,7 +13,7 @@ import { listen } from "../listener/listen.js"
 import type { Listener, ListenerOptions } from "../listener/listener.js"
 import { grpcTimeout } from "../listener/timeout.js"
 import { serveStream, serveUnary } from "./method.js"
-import { streamRouter } from "./streams.js"
+import { ignore, streamRouter } from "./streams.js"
 
 /** The length of the HTTP/2 connection preface (RFC 9113, section 3.4), in bytes. */
 const prefaceBytes = 24
@@ -74,7 +74,14 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     sessions.set(session, connection)
     session.once("close", () => sessions.delete(session))
     superviseSession(session, socket, connection, { idleMs: options.idleTimeoutMs })
-    session.on("stream", onStream)
+    session.on("stream", (stream, headers) => {
+      stream.on("error", ignore)
+      const wasReset = stream.closed
+      connection.inTurns(() => {
+        if (stream.closed && !wasReset) connection.countUnauthenticated()
+        onStream(stream, headers)
+      })
+    })
   })
   const listener = await listen(acceptor, options)
   return {

@@ -8,7 +8,7 @@ import { grpcTimeout } from "../listener/timeout.js"
 import { endWithStatus } from "./answer.js"
 
 /**
- * Returns a listener for the streams of a connection that finds the method of each of them. A stream for no method, or
+ * Returns a function for the streams of a connection, each with a listener for errors, that finds the method of each of them. A stream for no method, or
  * with a header that breaks gRPC's rules, is answered with an error.
  *
  * @param loopbackNames Whether only requests that name a loopback host are answered.
@@ -23,7 +23,6 @@ export function streamRouter(
     services.flatMap(({ methods }) => methods).map((one) => [`/${one.desc.parent.typeName}/${one.desc.name}`, one]),
   )
   return (stream, headers) => {
-    stream.on("error", ignore)
     // Its client has already reset it. It could not be answered, and nothing that waits for its end would end.
     if (stream.closed || stream.destroyed) {
       stream.destroy()
@@ -61,7 +60,8 @@ function letGo(this: ServerHttp2Stream): void {
   this.on("error", ignore)
 }
 
-function ignore(): void {}
+/** A broken stream is the problem of its client. Without a listener the error would be an uncaught exception. */
+export function ignore(): void {}
 
 function isGrpc(headers: IncomingHttpHeaders): boolean {
   const type = mediaType(headers["content-type"])

@@ -7,6 +7,7 @@ import { bucket } from "../../rpc/interceptors/rate-limit.js"
 import { Budget, type Budgets, type Holder } from "../../util/budget.js"
 import type { Owner } from "../../util/owner.js"
 import { type Shares, scaled, sharedLimits, sharesOf } from "../../util/shared-limits.js"
+import { fewAtATime } from "./few-at-a-time.js"
 import { limits } from "./limits.js"
 
 /** A fixed number of slots for streams. Further streams wait in order. */
@@ -61,6 +62,8 @@ export class Connection implements CallConnection {
   readonly answers: Budget
   /** Slots for unary calls of methods that require a key. */
   readonly slots = new Slots(limits.streamsAtWork)
+  /** Handles the next request; see fewAtATime. */
+  readonly inTurns = fewAtATime(() => this.#isKnown)
   /** See CallConnection. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
