@@ -39,6 +39,8 @@ const { sessions, users, accounts } = client
 const events = createClient(EventService, createGrpcTransport({ baseUrl: url }))
 const headers = { authorization: `Bearer ${apiKey}` }
 const expected = { code: "NOT_FOUND" }
+/** An update of a user to 64 KiB of small values. */
+const smallValues = JSON.stringify({ id: "r0", extra: { zeros: Array(32_000).fill(0) }, updateMask: "extra" })
 const largeUsers = Array.from({ length: 500 }, (_, n) => `r${n}`)
 
 const calls = {
@@ -51,8 +53,9 @@ const calls = {
   countUsers: () => users.countUsers({}),
   exportUsers,
   listUsers: () => users.listUsers({ pageSize: 100 }),
-  listUsersAsJson: () => callAsJson("ListUsers", { pageSize: 100 }),
-  getUserAsJson: () => callAsJson("GetUser", { id: "r0" }),
+  listUsersAsJson: () => callAsJson("ListUsers", `{"pageSize":100}`),
+  getUserAsJson: () => callAsJson("GetUser", `{"id":"r0"}`),
+  updateUserAsJson: () => callAsJson("UpdateUser", smallValues),
   batchGetUsers: () => users.batchGetUsers({ ids: largeUsers }),
   getLargeUser: () => users.getUser({ id: "r0" }),
   deleteUser: () => users.deleteUser({ id: `d${deleted++}` }),
@@ -67,12 +70,12 @@ async function exportUsers(): Promise<void> {
   exportedUntil = nextPageToken
 }
 
-/** Reads an answer as JSON of Connect, without parsing it. */
-async function callAsJson(method: string, request: object): Promise<void> {
+/** Makes a call in JSON of Connect, without parsing the answer. */
+async function callAsJson(method: string, body: string): Promise<void> {
   const response = await fetch(`${httpUrl}/authwire.v1.UserService/${method}`, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(request),
+    body,
   })
   await response.bytes()
   if (!response.ok) throw new Error(`status ${response.status}`)

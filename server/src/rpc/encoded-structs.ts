@@ -72,6 +72,30 @@ export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>,
   return Object.assign(toJson(desc, left as unknown as MessageShape<S>, registry && { registry }) as JsonObject, parts)
 }
 
+/**
+ * Returns a message whose Structs have their properties, but empty objects in place of objects and lists. The rules of the schema are about
+ * the properties, and protovalidate makes messages of each value first.
+ */
+export function withShallowStructs<S extends DescMessage>(desc: S, message: MessageShape<S>): MessageShape<S> {
+  const values = message as unknown as Readonly<Record<string, unknown>>
+  const changed: Record<string, unknown> = {}
+  for (const field of fieldsOf(desc)) {
+    const { name, value } = partOf(values, field)
+    if (value === undefined) continue
+    const of = field.message as DescMessage
+    const shallow = (item: unknown) =>
+      isStruct(of) ? shallowObject(item as JsonObject) : withShallowStructs(of, item as Message)
+    const left = field.fieldKind === "list" ? (value as unknown[]).map(shallow) : shallow(value)
+    changed[name] = field.oneof === undefined ? left : { case: field.localName, value: left }
+  }
+  return { ...message, ...changed }
+}
+
+function shallowObject(object: JsonObject): JsonObject {
+  const isNested = (value: unknown) => typeof value === "object" && value !== null
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isNested(value) ? {} : value]))
+}
+
 /** Adds the Structs of a field to `encoded`, and returns what is left of its value. */
 function withoutStructs(
   { fieldKind, number: no, message }: DescField,

@@ -3,7 +3,7 @@ import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
-import { linesOf, longestTurnMs, type Turn, turnLimit, turnWhenLate } from "../util/turn-limit.js"
+import { linesOf, longestTurnMs, type Turn, turnIfLarge, turnLimit, turnWhenLate } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf, sizeOfPart } from "./codec.js"
@@ -45,6 +45,8 @@ export interface Router {
   readonly maxDeadlineMs: number
   /** Awaited before a method reads a message of a stream that has arrived; undefined if it may at once. See turnWhenLate. */
   readonly messageTurn: (owner: Owner) => Promise<void> | undefined
+  /** Awaited before the request of a unary call is decoded; undefined if it is small. See turnIfLarge. */
+  readonly requestTurn: ReturnType<typeof turnIfLarge<Owner>>
   /** See RouterOptions. */
   readonly registry: Registry | undefined
   /** Records a call that a listener rejected before it began. */
@@ -100,7 +102,9 @@ export function createRouter(options: RouterOptions): Router {
   const ofKeys = (ofItsTenant: Turn<Owner>) => linesOf(({ tenant, keyId }) => keyId ?? tenant, ofItsTenant)
   const answerTurn = ofKeys(ofTenant)
   // In lines of their own, so that an answer waits for one message of its tenant only, however many there are.
-  const messageTurn = turnWhenLate(ofKeys(linesOf(({ tenant }) => tenant, ofTenant)), longestTurnMs)
+  const turnOfMessages = ofKeys(linesOf(({ tenant }) => tenant, ofTenant))
+  const messageTurn = turnWhenLate(turnOfMessages, longestTurnMs)
+  const requestTurn = turnIfLarge(turnOfMessages)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
@@ -124,6 +128,7 @@ export function createRouter(options: RouterOptions): Router {
         limit,
         costs: callCosts(codec.hasItems ? bytesOfPage : 0),
         turn: answerTurn,
+        requestTurn,
         clock: observer.clock,
         ended: observer.recorderOf(method),
         pauseAfter,
@@ -133,11 +138,14 @@ export function createRouter(options: RouterOptions): Router {
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
         begin: (one) => active.begin(method, one, isPipeline),
-        unary: runUnary<Message, Message>(parts, { decode: unchanged, encode: unchanged, bytesOf: sizeOfPart }),
-        unaryBytes: runUnary(parts, { decode: codec.decode, encode: codec.encodeInTurns, bytesOf: lengthOf }),
+        unary: runUnary<Message, Message>(parts, { ...ofMessages, encode: unchanged, bytesOf: sizeOfPart }),
+        unaryBytes: runUnary(parts, {
+          ...{ bytesIn: lengthOf, decode: codec.decode },
+          ...{ encode: codec.encodeInTurns, bytesOf: lengthOf },
+        }),
         unaryEncoded: {
-          protobuf: runUnary(parts, { decode: unchanged, encode: codec.encodeInTurns, bytesOf: lengthOf }),
-          json: runUnary(parts, { decode: unchanged, encode: codec.encodeJsonInTurns, bytesOf: lengthOf }),
+          protobuf: runUnary(parts, { ...ofMessages, encode: codec.encodeInTurns, bytesOf: lengthOf }),
+          json: runUnary(parts, { ...ofMessages, encode: codec.encodeJsonInTurns, bytesOf: lengthOf }),
         },
         stream: runStream(method, parts, stream),
         codec,
@@ -156,6 +164,7 @@ export function createRouter(options: RouterOptions): Router {
     services,
     maxDeadlineMs,
     messageTurn,
+    requestTurn,
     registry: options.registry,
     rejected: observer.rejected,
     drain: (graceMs) => active.drain(graceMs),
@@ -178,3 +187,6 @@ function lengthOf(bytes: Uint8Array): number {
 function unchanged(message: Message): Message {
   return message
 }
+
+/** Requests that a listener has decoded. */
+const ofMessages = { decode: unchanged, bytesIn: (_: Message) => 0 }

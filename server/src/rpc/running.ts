@@ -5,7 +5,7 @@ import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { isByLimit, type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
 import type { Owner } from "../util/owner.js"
-import type { Turn } from "../util/turn-limit.js"
+import type { Turn, turnIfLarge } from "../util/turn-limit.js"
 import type { Call } from "./call.js"
 import type { Admission, CallEnded, Stream, Unary } from "./interceptor.js"
 
@@ -23,6 +23,8 @@ export interface Parts {
   costs: CallCosts
   /** Awaited before the answer is encoded of a call that costs more than others. */
   turn: Turn<Owner>
+  /** See Router. */
+  requestTurn: ReturnType<typeof turnIfLarge<Owner>>
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
@@ -34,6 +36,8 @@ export interface Parts {
 /** How a method reads requests and returns answers. */
 interface Coding<I, O> {
   decode(input: I): Message
+  /** Returns the size of a request that is to be decoded, in bytes. */
+  bytesIn(input: I): number
   encode(answer: Message, call: Call): O | Promise<O>
   /** Returns about the size of an answer, in bytes. */
   bytesOf(encoded: O): number
@@ -58,8 +62,8 @@ export function admission(admissions: readonly Admission[]): Parts["admit"] {
  * limit, and takes one again with the request.
  */
 export function runUnary<I, O>(
-  { admit, unary, limit, costs, turn, clock, ended, pauseAfter }: Parts,
-  { decode, encode, bytesOf }: Coding<I, O>,
+  { admit, unary, limit, costs, turn, requestTurn, clock, ended, pauseAfter }: Parts,
+  { decode, bytesIn, encode, bytesOf }: Coding<I, O>,
 ): (read: Read<I>, call: Call) => Promise<O> {
   return async (read, call) => {
     const begun = clock()
@@ -87,6 +91,8 @@ export function runUnary<I, O>(
         call.admittedBy = limit
         hasEntered = true
       }
+      const decoding = requestTurn(call.owner, bytesIn(input as I), call.signal)
+      if (decoding !== undefined) await decoding
       request = decode(input as I)
       // The bytes are not kept for the duration of the call.
       input = undefined

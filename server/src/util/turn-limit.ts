@@ -104,6 +104,17 @@ export function turnWhenLate<O>(
 const bytesOfTurn = 16 * 1024
 
 /**
+ * Makes large pieces of work wait for a turn. Returns undefined for a piece that takes much less than the time of a turn.
+ *
+ * @param turn Waits for the turn of a piece of an owner.
+ */
+export function turnIfLarge<O>(
+  turn: Turn<O>,
+): (owner: O, bytes: number, signal: AbortSignal) => Promise<void> | undefined {
+  return (owner, bytes, signal) => (bytes < bytesOfTurn ? undefined : orAborted(turn(owner, signal), signal))
+}
+
+/**
  * Divides work on many items into pieces. The returned function is called before each item, with its size in bytes, and waits for a turn
  * before the item that completes a piece. So a page of small items waits for none: each of them would have to wait behind a large
  * item of somebody else. Work that nobody waits for any more ends at once, so that it takes neither time nor memory from others.

@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf"
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation, invalidField } from "../../errors/failure.js"
+import { withShallowStructs } from "../encoded-structs.js"
 import type { Interceptor } from "../interceptor.js"
 
 /** The largest number of violations in an error. They travel in a header, and each entry of a list may cause one. */
@@ -10,6 +11,8 @@ export const maxParts = 100_000
 export const partsRule = `must not have more than ${maxParts} parts`
 /** The largest number of parts with which all violations are reported. Of a larger request only the first one is. */
 const smallParts = 10_000
+/** The number of parts up to which it costs less to validate them than to leave out those of Structs. */
+const fewParts = 100
 
 /** Checks every request against the rules of the schema (buf.validate), before a handler sees it. */
 export function validation(): Interceptor {
@@ -22,8 +25,9 @@ export function validation(): Interceptor {
       return (request) => {
         const parts = counts ? countParts(request, maxParts) : 0
         if (parts > maxParts) throw invalidField("request", partsRule)
+        const checked = parts > fewParts ? withShallowStructs(input, request) : request
         // Every entry may violate a rule, and collecting all violations of a large request would take gigabytes.
-        const result = (parts > smallParts ? untilFirst : whole).validate(input, request)
+        const result = (parts > smallParts ? untilFirst : whole).validate(input, checked)
         if (result.kind === "valid") return
         if (result.kind === "error") throw result.error
         const violations = result.violations.slice(0, maxViolations).map(toFieldViolation)

@@ -6,7 +6,7 @@ import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { type Call, type CallOptions, requestIdOf } from "../../rpc/call.js"
-import type { Method } from "../../rpc/router.js"
+import type { Method, Router } from "../../rpc/router.js"
 import { hasTooManyParts } from "../../rpc/wire-parts.js"
 import type { SignalVerifier } from "../../signals/verifier.js"
 import { waitsUntil } from "../../util/abort.js"
@@ -232,7 +232,8 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     let isTooLarge = false
     try {
-      const ofConnect = await handler({ ...universal, body: arriving(body, begun.call, unparsed, whole) })
+      const turn: typeof router.requestTurn = method.desc.methodKind === "unary" ? router.requestTurn : () => undefined
+      const ofConnect = await handler({ ...universal, body: arriving(body, begun.call, unparsed, whole, turn) })
       const answer =
         asked.encoded === undefined ? ofConnect : withMessage(ofConnect, asked.encoded, !isUnaryConnect(type))
       const { requestId } = begun.call
@@ -277,15 +278,25 @@ async function answerCheck(
 /** Yields the body of a request as it arrives. Throws the call's error if the call ends first. */
 async function* arriving(
   body: RequestBody,
-  { signal, requestId }: Call,
+  call: Call,
   unparsed: UnparsedJson | undefined,
   whole: Whole,
+  turn: Router["requestTurn"],
 ): AsyncIterable<Uint8Array> {
+  const { signal, requestId, owner } = call
   const waits = waitsUntil(signal)
   try {
     for (;;) {
       const chunk = await waits.for(body.next())
-      for (const part of chunk === undefined ? whole.ended() : whole.received(chunk)) {
+      const parts = chunk === undefined ? whole.ended() : whole.received(chunk)
+      // Connect decodes the message at once.
+      const waiting = turn(
+        owner,
+        parts.reduce((bytes, part) => bytes + part.length, 0),
+        signal,
+      )
+      if (waiting !== undefined) await waiting
+      for (const part of parts) {
         unparsed?.received(part)
         yield part
       }
