@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals"
+import { maxParts } from "../../rpc/interceptors/validation.js"
 import { jsonText, tooManyParts } from "./json-text.js"
 
 const mebibytes = 4 * 2 ** 20
@@ -20,3 +21,12 @@ test("no text is a part, whatever is in it", () => {
     expect(jsonText.decode(Buffer.from(json))).toBe(json)
   }
 })
+
+test("a property counts as its entry, its name and its value", () => {
+  const properties = (count: number) =>
+    Buffer.from(JSON.stringify(Object.fromEntries(range(count).map((n) => [`name ${n}`, 0]))))
+  expect(() => jsonText.decode(properties(maxParts / 4 + 2))).toThrow(tooManyParts)
+  expect(jsonText.decode(properties(maxParts / 4 - 1))).toContain("name 1")
+})
+
+const range = (count: number) => Array.from({ length: count }, (_, n) => n)

@@ -15,9 +15,12 @@ export const jsonText = {
   },
 }
 
-const [quote, comma, openArray, backslash, openObject] = Buffer.from('",[\\{')
+const [quote, comma, openArray, backslash, openObject, colon] = Buffer.from('",[\\{:')
 
-/** Counts commas, and the beginnings of objects and arrays, outside of texts. There is at least a part for each. */
+/** How many parts a property has, besides its comma: its entry, its name and its value, as in protobuf. */
+const partsOfProperty = 3
+
+/** Counts commas, properties, and the beginnings of objects and arrays, outside of texts. There is at least a part for each. */
 function hasTooManyParts(bytes: Uint8Array): boolean {
   let isText = false
   let parts = 0
@@ -27,6 +30,7 @@ function hasTooManyParts(bytes: Uint8Array): boolean {
       if (byte === backslash) at++
       else if (byte === quote) isText = false
     } else if (byte === quote) isText = true
+    else if (byte === colon) parts += partsOfProperty
     else if ((byte === comma || byte === openArray || byte === openObject) && ++parts > maxParts) return true
   }
   return false
