@@ -15,7 +15,7 @@ import {
 } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 import fc from "fast-check"
-import { jsonOf, withEncodedStructs } from "./encoded-structs.js"
+import { jsonOf, withEncodedStructs, withShallowStructs } from "./encoded-structs.js"
 
 /** Expects that a message is encoded as before, and returns the fields that were encoded already. */
 function encodedFields<S extends DescMessage>(schema: S, init: MessageInitShape<S>): number[] {
@@ -71,4 +71,18 @@ test("Structs are encoded wherever a message has them, and nothing else changes"
   expect(encodedFields(AuthorizationDetailsSchema, { items: [extra, {}, extra] })).toEqual([1, 1, 1])
   expect(encodedFields(ListUsersResponseSchema, { users, nextPageToken: "next" })).toEqual([])
   expect(encodedFields(GetUserResponseSchema, { user: users[0] as { id: string } })).toEqual([])
+})
+
+test("a message with shallow Structs has their properties, without what is within", () => {
+  const shallow = <S extends DescMessage>(schema: S, init: MessageInitShape<S>) =>
+    withShallowStructs(schema, create(schema, init))
+  const extra = JSON.parse('{"a":[1],"b":null,"__proto__":{"c":1},"d":"e"}') as JsonObject
+  const user = { id: "u", extra }
+  const { user: left } = shallow(GetUserResponseSchema, { user })
+  expect([left?.id, JSON.stringify(left?.extra)]).toEqual(["u", '{"a":{},"b":null,"__proto__":{},"d":"e"}'])
+  expect(user.extra).toBe(extra)
+  const payload = { case: "payload", value: { a: [1], b: 2 } } as const
+  expect(shallow(GetTokenResponseSchema, { result: payload }).result.value).toEqual({ a: {}, b: 2 })
+  const { items } = shallow(AuthorizationDetailsSchema, { items: [{ a: { b: 1 } }, {}] })
+  expect(items).toEqual([{ a: {} }, {}])
 })

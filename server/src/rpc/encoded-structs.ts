@@ -93,6 +93,7 @@ export function withShallowStructs<S extends DescMessage>(desc: S, message: Mess
 
 function shallowObject(object: JsonObject): JsonObject {
   const isNested = (value: unknown) => typeof value === "object" && value !== null
+  if (!Object.values(object).some(isNested)) return object
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isNested(value) ? {} : value]))
 }
 
