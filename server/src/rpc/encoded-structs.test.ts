@@ -81,8 +81,8 @@ test("a message with shallow Structs has their properties, without what is withi
   const { user: left } = shallow(GetUserResponseSchema, { user })
   expect([left?.id, JSON.stringify(left?.extra)]).toEqual(["u", '{"a":{},"b":null,"__proto__":{},"d":"e"}'])
   expect(user.extra).toBe(extra)
-  const payload = { case: "payload", value: { a: [1], b: 2 } } as const
-  expect(shallow(GetTokenResponseSchema, { result: payload }).result.value).toEqual({ a: {}, b: 2 })
+  const result = { case: "payload", value: { a: [1], b: 2 } as JsonObject } as const
+  expect(shallow(GetTokenResponseSchema, { result }).result.value).toEqual({ a: {}, b: 2 })
   const { items } = shallow(AuthorizationDetailsSchema, { items: [{ a: { b: 1 } }, {}] })
   expect(items).toEqual([{ a: {} }, {}])
 })

@@ -250,6 +250,25 @@ export function signalContract(context: ContractContext): void {
       }
     })
 
+    test("a disabled user that is deleted leaves the JWTs of the sign-ins before ended, and any other user does not", async () => {
+      const { caller } = await newCaller()
+      const { users } = context.store
+      await users.create(caller, newUser({ id: "enabled" }))
+      await users.disable(caller, "u", { reason: "why" })
+      for (const id of ["u", "enabled"]) await users.delete(caller, id)
+      const ofUser = { ...origin, providerSessionId: undefined }
+      expect(await isEnded(caller, ofUser)).toBe(true)
+      expect(await isEnded(caller, { ...ofUser, provider: undefined })).toBe(true)
+      expect(await isEnded(caller, { ...ofUser, userId: "enabled" })).toBe(false)
+      expect(await isEnded(caller, { ...ofUser, afterMs: 1 })).toBe(false)
+      // Also if there is a user with the id again.
+      await users.create(caller, newUser({ id: "u" }))
+      expect(await isEnded(caller, ofUser)).toBe(true)
+      await users.disable(caller, "u", { reason: "why" })
+      await users.delete(caller, "u")
+      expect(await rowsIn(caller)).toHaveLength(1)
+    })
+
     test("50 calls at the same time, on two stores, leave one mark", async () => {
       const { caller } = await newCaller()
       const ended = { provider: "idp", providerSessionId: "sid" }

@@ -7,6 +7,7 @@ import type { Cell } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import { tenantNotFound } from "./schema/present-tenants.js"
+import type { GroupTransaction } from "./transaction/group-commit.js"
 import { userReader } from "./users/user-reader.js"
 import { along } from "./walks/along.js"
 import { walks } from "./walks/walks.js"
@@ -14,6 +15,7 @@ import { walks } from "./walks/walks.js"
 /*
  * A JWT has no row that could be deleted when its session ends, so a mark is kept for it: for a session of the provider, or for the
  * sign-ins of a user there. The key of a mark is a hash. Each has a second row without the provider, for tokens that do not name it.
+ * A disabled user that is deleted leaves a mark as well, because nothing else says then that the JWTs of the user have ended.
  */
 
 /** How long a mark is kept at least, in milliseconds: the lifetime of Auth.js's sessions, and of tokens without `max_age`. */
@@ -24,16 +26,45 @@ const toleranceMs = 60_000
 /** The most rows that the cleanup leaves of a tenant: those of 100,000 marks. */
 export const maxEndedTokens = 200_000
 
-function keyHashOf(kind: "session" | "user", name: string, provider = ""): Buffer {
+function keyHashOf(kind: "session" | "user" | "deleted user", name: string, provider = ""): Buffer {
   return hash("sha256", JSON.stringify([kind, name, provider]), "buffer")
 }
 
-/** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
-export function endedTokens(
-  database: Database,
-  { clock }: { clock: () => number },
-): Pick<SignalStore, "endTokens" | "holderOf"> {
-  const { endedTokens: marks, sessionPolicies, users } = database.tables
+/** The clock gives the time in milliseconds since 1970-01-01T00:00:00Z. */
+interface Clock {
+  clock: () => number
+}
+
+/** Creates a function that marks the JWTs of a user, or of a session, as ended now. */
+function marking({ tables: { endedTokens: marks, sessionPolicies } }: Database, { clock }: Clock) {
+  const update = marks.statement(
+    marks.updateOf("ended", "expires").where(marks.keyIs()),
+    ...marks.key,
+    "ended",
+    "expires",
+  )
+  return async (sql: GroupTransaction, tenant: string, keyHashes: readonly Buffer[]): Promise<void> => {
+    const now = clock()
+    const policy = sessionPolicies.first(await sql.read(sessionPolicies.byKey, { tenant, provider: "" }))
+    const keptMs = Math.max(longestAgeMs, policy?.maxAge ?? 0) + toleranceMs
+    const times = { ended: new Date(now), expires: new Date(now + keptMs) }
+    for (const keyHash of keyHashes) {
+      const row = { tenant, keyHash, ...times }
+      if ((await sql.write(update, row)) === 0) await sql.changeAtCommit(marks.insertion(row))
+    }
+  }
+}
+
+/** Creates the mark of a disabled user that is deleted. */
+export function endingWithUser(database: Database, clock: Clock) {
+  const mark = marking(database, clock)
+  return (sql: GroupTransaction, tenant: string, userId: string) =>
+    mark(sql, tenant, [keyHashOf("deleted user", userId)])
+}
+
+export function endedTokens(database: Database, { clock }: Clock): Pick<SignalStore, "endTokens" | "holderOf"> {
+  const { endedTokens: marks, users } = database.tables
+  const mark = marking(database, { clock })
   const reader = userReader(database, clock)
   // The statement that reads the user says whether its tenant has marks. With EXISTS, PostgreSQL would read those of all tenants to
   // find that there is none.
@@ -50,34 +81,17 @@ export function endedTokens(
     alias: "e",
     key: ["keyHash"],
   })
-  const update = marks.statement(
-    marks.updateOf("ended", "expires").where(marks.keyIs()),
-    ...marks.key,
-    "ended",
-    "expires",
-  )
 
   return {
     async endTokens(caller, ended) {
-      const { tenant } = caller
-      const mark = () =>
-        database.write(caller, [], async (sql) => {
-          const now = clock()
-          const policy = sessionPolicies.first(await sql.read(sessionPolicies.byKey, { tenant, provider: "" }))
-          const keptMs = Math.max(longestAgeMs, policy?.maxAge ?? 0) + toleranceMs
-          const times = { ended: new Date(now), expires: new Date(now + keptMs) }
-          for (const provider of [ended.provider, undefined]) {
-            const keyHash =
-              "userId" in ended
-                ? keyHashOf("user", ended.userId, provider)
-                : keyHashOf("session", ended.providerSessionId, provider)
-            const row = { tenant, keyHash, ...times }
-            if ((await sql.write(update, row)) === 0) await sql.changeAtCommit(marks.insertion(row))
-          }
-        })
+      const keyHashes = [ended.provider, undefined].map((provider) =>
+        "userId" in ended
+          ? keyHashOf("user", ended.userId, provider)
+          : keyHashOf("session", ended.providerSessionId, provider),
+      )
       for (;;) {
         try {
-          return await mark()
+          return await database.write(caller, [], (sql) => mark(sql, caller.tenant, keyHashes))
         } catch (error) {
           // Another call has inserted the mark in between. In a transaction of the caller, all of that is done again.
           if (caller.transaction !== undefined || !failsBy(error, "duplicate")) throw tenantNotFound(error)
@@ -93,13 +107,15 @@ export function endedTokens(
         const cells = await markByKey(caller, [marks.cell("keyHash", keyHash)])
         return cells && marks.value("ended", cells[0] as Cell)
       }
-      const [ofSession, ofUser] = await Promise.all([
+      const [ofSession, ...ofUser] = await Promise.all([
         providerSessionId === undefined ? undefined : markOf(keyHashOf("session", providerSessionId, provider)),
         // Also if the user has been deleted since.
         userId === undefined ? undefined : markOf(keyHashOf("user", userId, provider)),
+        userId === undefined ? undefined : markOf(keyHashOf("deleted user", userId)),
       ])
+      const hasEnded = ofUser.some((ended) => ended !== undefined && !(signedIn > ended.getTime()))
       // A session of the provider does not begin again. The user may have signed in again.
-      return { user, isEnded: ofSession !== undefined || (ofUser !== undefined && !(signedIn > ofUser.getTime())) }
+      return { user, isEnded: ofSession !== undefined || hasEnded }
     },
   }
 }

@@ -92,7 +92,7 @@ export function accountContract(context: ContractContext): void {
         refresh_token: "r".repeat(131_072),
         token_type: "t".repeat(255),
         scope: "s".repeat(16_384),
-        authorization_details: ["x".repeat(65_532)],
+        authorization_details: [{ k: "x".repeat(65_526) }],
         extra: { k: "x".repeat(65_528) },
       })
       await context.store.accounts.link(anyone, account)

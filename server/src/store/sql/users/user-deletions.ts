@@ -3,9 +3,11 @@ import { oncePer } from "../../../util/once-per.js"
 import type { Caller, ExpiredRows, UserStore } from "../../store.js"
 import { firstTime } from "../../times.js"
 import type { Database } from "../database.js"
+import { endingWithUser } from "../ended-tokens.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statements, statement } from "../query/statement.js"
 import { deleteByKeys } from "../schema/delete-by-keys.js"
+import { tenantNotFound } from "../schema/present-tenants.js"
 import { ofPresentUser } from "../schema/present-users.js"
 import type { UserRow, VerificationTokenRow } from "../schema/rows.js"
 import type { Table } from "../schema/table.js"
@@ -48,23 +50,28 @@ export function userDeletion(
   )
 
   const deleteLinks = linksTo(database)
+  const endTokens = endingWithUser(database, { clock })
 
   return (caller: Caller, id: string) => {
     const key = { tenant: caller.tenant, id }
-    return database.write(caller, [users.nameOf(key)], async (sql) => {
+    const deletion = database.write(caller, [users.nameOf(key)], async (sql) => {
       // The lock prevents other transactions from adding a session, account or authenticator, because such an
       // insert needs a shared lock on this row for its foreign key.
       const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
       if (user === null) return null
+      if (user.disabled !== undefined) await endTokens(sql, caller.tenant, id)
       await deleteLinks(sql, caller.tenant, user.email)
       const event = eventOf(caller, "user.deleted", { userId: id })
       if ((await sql.read(withManyRows, key)).length > 0) {
         await sql.write(mark, { ...key, deleted: new Date(clock()), emailKey: undefined }, event)
         return user
       }
-      for (const deletion of deletions) await sql.write(deletion, { tenant: key.tenant, userId: id })
+      for (const deleteRows of deletions) await sql.write(deleteRows, { tenant: key.tenant, userId: id })
       await sql.write(users.delete, key, event)
       return user
+    })
+    return deletion.catch((error) => {
+      throw tenantNotFound(error)
     })
   }
 }
