@@ -139,9 +139,11 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   return {
     serve: (request, response) => {
       const exchange = receive(request, response)
-      exchange?.connection.inTurns(() =>
-        isOver(request) ? exchange.connection.countUnauthenticated() : answer(exchange),
-      )
+      if (exchange === undefined) return
+      // Few requests of HTTP/1.1 arrive at once, and when its client sends no more, Node ends a connection on which none is being answered.
+      if (!("stream" in request)) return answer(exchange)
+      const { connection } = exchange
+      connection.inTurns(() => (isOver(request) ? connection.countUnauthenticated() : answer(exchange)))
     },
     rejectWith: (status) => (request, response) => receive(request, response)?.reject(status),
   }

@@ -1,4 +1,7 @@
-/** How many requests of a connection are handled in one turn of the event loop, until a call of it was admitted. */
+/**
+ * How many requests of a connection are handled in one turn of the event loop, until a call of it was admitted. The turn in which they arrive
+ * has twice as many, because setImmediate runs in the same one.
+ */
 export const perTurn = 5
 
 /**

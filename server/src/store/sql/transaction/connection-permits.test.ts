@@ -86,6 +86,17 @@ test("S-22: no tenant is next twice in a row while another one waits", async () 
   expect(order).toEqual(["first", "b1", "a1", "b2", "a2", "the service"])
 })
 
+test("S-22: where there are several connections, the reads of a tenant do not make its scan wait for those of others", async () => {
+  const { acquire, release, order } = recorded(5)
+  acquire("a1", "scan", undefined, "a")
+  for (const name of ["b", "a2"]) acquire(name, "scan", undefined, name[0])
+  acquire("read", "read", undefined, "b")
+  release("read", "b")
+  release("scan", "a")
+  await nextTurn()
+  expect(order).toEqual(["a1", "read", "b"])
+})
+
 test("S-22: where statements block, a tenant whose statements took long waits until others could call and be answered", async () => {
   const { acquire, release, order } = recorded(1, 10, true)
   /** Two calls of a tenant, of which the first takes this long. */

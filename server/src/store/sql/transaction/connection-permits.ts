@@ -198,7 +198,8 @@ export function connectionPermits<Shared>(
       const mustWait = purpose === "shared" && (open >= sharedAtOnce || line.first(isShared) !== undefined)
       if (!mustWait && isFree(purpose, ofTenant)) {
         take(purpose, ofTenant)
-        line.passed(ofTenant)
+        // Of several connections the tenant may have this one and wait for another purpose.
+        if (permits === 1) line.passed(ofTenant)
         return undefined
       }
       const waited = line.wait({ signal, ofTenant }, { purpose, arrived: performance.now() })
