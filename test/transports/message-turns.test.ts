@@ -1,5 +1,5 @@
-import { PipelineRequestSchema, PipelineService } from "@authwire/proto"
-import { enveloped, header, paths } from "@authwire/test-support/attack/requests.js"
+import { PipelineRequestSchema, PipelineService, UserService } from "@authwire/proto"
+import { enveloped, getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection } from "@authwire/test-support/attack/streams.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { create, toBinary } from "@bufbuild/protobuf"
@@ -13,7 +13,7 @@ import { listensAfterEach } from "./listens.js"
 const openListeners = listensAfterEach()
 const later = endsAfterEach()
 
-/** A service whose streams take longer for each message than a turn may last, and that notes the turn and the key of each. */
+/** A service that takes longer for each message than a turn may last, and notes the turn and the key of each. */
 async function serve() {
   const turns: number[] = []
   const keys: unknown[] = []
@@ -23,17 +23,25 @@ async function serve() {
     next = setImmediate(count)
   })
   later(async () => clearImmediate(next))
+  const busy = (keyId: unknown) => {
+    turns.push(turn)
+    keys.push(keyId)
+    const until = performance.now() + longestTurnMs
+    while (performance.now() < until);
+  }
   const router = createRouter({
     services: [
+      register(UserService, {
+        ...Object.fromEntries(UserService.methods.map(({ localName }) => [localName, async () => ({})])),
+        getUser: async () => {
+          busy("")
+          return {}
+        },
+      } as never),
       register(PipelineService, {
         // biome-ignore lint/correctness/useYield: it has no answers
         async *pipeline(requests, _caller, call) {
-          for await (const _ of requests) {
-            turns.push(turn)
-            keys.push(call.owner.keyId)
-            const until = performance.now() + longestTurnMs
-            while (performance.now() < until);
-          }
+          for await (const _ of requests) busy(call.owner.keyId)
         },
       }),
     ],
@@ -93,3 +101,25 @@ describe.each(["grpcUrl", "baseUrl"] as const)("at %s", (listener) => {
     short.close()
   })
 })
+
+const id = "i".repeat(20_000)
+test.each([
+  ["gRPC", "grpcUrl", "application/grpc", getUserRequest(id)],
+  ["gRPC", "baseUrl", "application/grpc", getUserRequest(id)],
+  ["gRPC-Web in JSON", "baseUrl", "application/grpc-web+json", enveloped(Buffer.from(JSON.stringify({ id })))],
+  ["JSON", "baseUrl", "application/json", Buffer.from(JSON.stringify({ id }))],
+] as const)(
+  "S-22: large requests over %s are decoded in turns of the event loop (%s)",
+  async (_, listener, type, body) => {
+    const { turns, ...urls } = await serve()
+    const connection = attackConnection(urls[listener])
+    // All of the connection's later requests are begun as they arrive.
+    await connection.open(header(paths.pipeline), message).closed
+    turns.length = 0
+    const calls = Array.from({ length: 5 }, () => connection.open(header(paths.getUser, { type }), body))
+    await Promise.all(calls.map(({ closed }) => closed))
+    expect(turns).toHaveLength(5)
+    expect(new Set(turns).size).toBeGreaterThanOrEqual(4)
+    connection.close()
+  },
+)
