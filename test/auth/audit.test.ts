@@ -240,10 +240,22 @@ describe("the audit log", () => {
       key: mayRead.id,
       key_name: mayRead.entry.name,
       tenant: "default",
+      method: "authwire.v1.UserService/DeleteUser",
       code: "PERMISSION_DENIED",
       reason: "SCOPE_MISSING",
       count: expect.any(Number),
     })
+  })
+
+  test("names what a key tries, however many other calls of it are refused", async () => {
+    const { disableUser } = UserService.method
+    const { encode } = TokenService.method
+    const noise = () => unary.call(server, encode, telling(encode.name), bearer(mayRead.text))
+    await Promise.all(Array.from({ length: 100 }, noise))
+    const header = { ...bearer(mayRead.text), "x-request-id": crypto.randomUUID() }
+    await unary.call(server, disableUser, telling(disableUser.name), header)
+    const line = { method: "authwire.v1.UserService/DisableUser", reason: "SCOPE_MISSING" }
+    expect(await lineOf(header["x-request-id"])).toMatchObject(line)
   })
 
   test("can be read by its owner only", () => {

@@ -63,12 +63,13 @@ const rejections: ReadonlySet<Reason> = new Set([
   "AUDIT_LOG_UNAVAILABLE",
 ])
 
-/** The number of rejected calls that get an entry each, per second, reason and key. Calls without a key share one. */
+/** The number of rejected calls that get an entry each, per second, reason, key and method. */
 const entriesPerSecond = 10
 
 /**
- * Creates the audit. A rejected client can retry at any rate, so only the first ten rejected calls per second, key
- * and reason get an entry each. The others are summarized in one with their number. Every write gets its own entry.
+ * Creates the audit. A rejected client can retry at any rate, so only the first ten rejected calls per second, key,
+ * method and reason get an entry each. The others are summarized in one with their number. Calls without a key are
+ * counted together, whatever their method: anybody can make them, so they get few lines. Every write gets its own entry.
  */
 export function audit({ lines, table, now }: AuditOptions): Audit {
   const rejected = new Map<string, { count: number; summary: AuditEntry; tenant: string | undefined }>()
@@ -92,14 +93,16 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
 
   const reject = (entry: AuditEntry, tenant: string | undefined): void => {
     const { created, keyId, keyName, code, reason } = entry
-    const about = `${keyId ?? ""} ${reason}`
+    // A key must not hide what it tries behind its other refused calls.
+    const method = keyId === undefined ? "" : entry.method
+    const about = `${keyId ?? ""} ${method} ${reason}`
     let found = rejected.get(about)
     if (found === undefined) {
       if (rejected.size === 0) {
         timer = setTimeout(flush, 1_000)
         timer.unref()
       }
-      found = { count: 0, summary: { created, method: "", keyId, keyName, code, reason }, tenant }
+      found = { count: 0, summary: { created, method, keyId, keyName, code, reason }, tenant }
       rejected.set(about, found)
     }
     found.count++
