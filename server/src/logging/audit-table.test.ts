@@ -1,5 +1,8 @@
+import { setTimeout as delay } from "node:timers/promises"
+import { until } from "@authwire/test-support/until.js"
 import { expect, jest, test } from "@jest/globals"
 import type { Logger } from "pino"
+import { StoreError } from "../errors/store-error.js"
 import type { AuditStore, StoredAuditEntry } from "../store/store.js"
 import type { AuditEntry } from "../store/types.js"
 import { auditTable, maxWaiting, maxWaitingOfTenant } from "./audit-table.js"
@@ -10,14 +13,17 @@ const entryOf = (method: string) => ({ method, code: "OK", created: new Date(0) 
 function openTable() {
   const stored: (readonly StoredAuditEntry[])[] = []
   const answered = Promise.withResolvers<void>()
-  let isBroken = false
-  const audit = {
-    async add(_, entries) {
-      await answered.promise
-      if (isBroken) throw new Error("the database is away")
-      stored.push(entries)
-    },
-  } as AuditStore
+  let failures: Record<string, Error> = {}
+  let tries = 0
+  const add: AuditStore["add"] = async (_, entries) => {
+    await answered.promise
+    tries++
+    const of = (name: string) => entries.some(({ tenant }) => tenant === name)
+    const failed = new Map<string, unknown>(Object.entries(failures).filter(([name]) => of(name)))
+    stored.push(entries.filter(({ tenant }) => !failed.has(tenant)))
+    return failed
+  }
+  const audit = { add } as AuditStore
   const error = jest.fn()
   const table = auditTable(audit, { error } as unknown as Logger)
   const of = (tenant: string) => stored.flat().filter((one) => one.tenant === tenant)
@@ -26,8 +32,10 @@ function openTable() {
     stored,
     error,
     answer: answered.resolve,
-    break: (broken: boolean) => {
-      isBroken = broken
+    tries: () => tries,
+    /** Lets the entries of tenants fail. */
+    fail(now: Record<string, Error>) {
+      failures = now
     },
     countOf: (tenant: string, method: string) => of(tenant).filter(({ entry }) => entry.method === method).length,
     lossOf: (tenant: string) =>
@@ -71,16 +79,51 @@ test("a batch has entries of every tenant that waits", async () => {
   expect(new Set(stored[1]?.map(({ tenant }) => tenant))).toEqual(new Set(["busy", "a", "b", "c"]))
 })
 
-test("entries that a database which is away has not stored are counted once it is back", async () => {
-  const { table, error, answer, break: breakIt, countOf, lossOf } = openTable()
-  breakIt(true)
+const away = new StoreError("DATABASE_UNAVAILABLE", "the database is away")
+
+test("entries that could not be stored are stored later, and those of other tenants meanwhile", async () => {
+  const { table, error, answer, fail, tries, countOf, lossOf } = openTable()
+  fail({ a: away })
   answer()
-  for (let n = 0; n < 500; n++) table.keep(entryOf("UpdateUser"), "a", false)
+  for (let n = 0; n < 500; n++) for (const tenant of ["a", "b"]) table.keep(entryOf("UpdateUser"), tenant, false)
+  await until(() => countOf("b", "UpdateUser") === 500)
+  table.keep(entryOf("DeleteUser"), "a", false)
+  table.keep(entryOf("DeleteUser"), "b", false)
+  await until(() => countOf("b", "DeleteUser") === 1)
+  expect(countOf("a", "UpdateUser")).toBe(0)
+  // The tenant is tried once a second only.
+  const before = tries()
+  await delay(500)
+  expect(tries() - before).toBeLessThan(3)
+  fail({})
+  await until(() => countOf("a", "DeleteUser") === 1)
+  expect([countOf("a", "UpdateUser"), lossOf("a"), countOf("b", "UpdateUser"), lossOf("b")]).toEqual([500, 0, 500, 0])
+  expect(error.mock.calls).toEqual([[{ err: away }, "entries of the audit cannot be stored"]])
   await table.stop()
-  expect(lossOf("a")).toBe(0)
-  breakIt(false)
+})
+
+test("entries that the database never stores are counted, and do not hold up later ones", async () => {
+  const { table, error, answer, fail, countOf, lossOf } = openTable()
+  fail({ a: new Error("a value is not valid") })
+  answer()
   table.keep(entryOf("UpdateUser"), "a", false)
+  await until(() => error.mock.calls.length === 1)
+  fail({})
+  table.keep(entryOf("DeleteUser"), "a", false)
+  await until(() => lossOf("a") === 1)
+  expect([countOf("a", "UpdateUser"), countOf("a", "DeleteUser")]).toEqual([0, 1])
+  expect(error.mock.calls[1]?.[0]).toEqual({ entries: 1 })
   await table.stop()
-  expect([countOf("a", "UpdateUser"), lossOf("a")]).toEqual([1, 500])
-  expect(error.mock.calls.map(([fields]) => fields)).toContainEqual({ entries: 500 })
+})
+
+test("the end does not wait for a database that is away, and counts what is lost", async () => {
+  const { table, error, answer, fail, tries } = openTable()
+  fail({ a: away, b: away })
+  answer()
+  for (let n = 0; n < 500; n++) for (const tenant of ["a", "b"]) table.keep(entryOf("UpdateUser"), tenant, false)
+  // The first entry by itself, then the others of each tenant.
+  await until(() => tries() === 3)
+  await table.stop()
+  expect(tries()).toBe(4)
+  expect(error.mock.calls.map(([fields]) => fields)).toEqual([{ err: away }, { entries: 1_000 }])
 })

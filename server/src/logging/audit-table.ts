@@ -1,12 +1,16 @@
+import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
+import { StoreError } from "../errors/store-error.js"
 import type { AuditTable } from "../rpc/interceptors/audit.js"
-import type { AuditStore, StoredAuditEntry } from "../store/store.js"
+import type { AuditStore } from "../store/store.js"
 import type { AuditEntry } from "../store/types.js"
 
 /** The most entries that wait, in all and of one tenant, and the most that one statement stores. */
 export const maxWaiting = 10_000
 export const maxWaitingOfTenant = 7_500
 const atOnce = 100
+/** The time between two tries to store the entries of tenants whose entries could not be stored. */
+const pauseMs = 1_000
 
 /** What waits of one tenant. */
 interface Waiting {
@@ -17,24 +21,34 @@ interface Waiting {
   /** How many entries were dropped since the last that was stored, and when the last of their calls was made. */
   dropped: number
   droppedAt: Date
+  /** Whether its last entries could not be stored. Then they are not stored with those of others, who would wait as well. */
+  isFailing: boolean
+}
+
+/** What a batch has of one tenant. */
+interface Taken extends Pick<Waiting, "kept" | "routine" | "dropped" | "droppedAt"> {
+  readonly tenant: string
+  readonly own: Waiting
 }
 
 const sizeOf = ({ kept, routine }: Waiting) => kept.length + routine.length
 
 /**
  * Stores entries of the audit in the database. Those of calls that have ended are stored one batch after another, in which each tenant
- * has its share. If the database does not answer or is too slow, entries of the tenant with the most are dropped. Then their number is
- * in the log, and in an entry of the tenant.
+ * has its share. Entries that could not be stored wait again, so a few may be stored twice if the connection is lost. If the database does
+ * not answer or is too slow, entries of the tenant with the most are dropped. Then their number is in the log, and in an entry of the tenant.
  */
 export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(): Promise<void> } {
   const waiting = new Map<string, Waiting>()
   let count = 0
-  let storing: Promise<void> | undefined
+  /** The batches that are being stored: one of tenants whose entries could not be stored before, and one of the others. */
+  const storing = new Map<boolean, Promise<void>>()
+  const ending = new AbortController()
   /** How many entries were dropped since the last line of the log. */
   let lost = 0
 
   function waitingOf(tenant: string): Waiting {
-    const own = waiting.get(tenant) ?? { kept: [], routine: [], dropped: 0, droppedAt: new Date(0) }
+    const own = waiting.get(tenant) ?? { kept: [], routine: [], dropped: 0, droppedAt: new Date(0), isFailing: false }
     waiting.set(tenant, own)
     return own
   }
@@ -61,44 +75,81 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
   }
 
   /** Removes the next batch: of each tenant its share, and those that wait longest first. */
-  function next(): StoredAuditEntry[] {
-    const share = Math.max(1, Math.floor(atOnce / waiting.size))
-    const batch: StoredAuditEntry[] = []
-    for (const [tenant, own] of [...waiting]) {
-      if (batch.length >= atOnce) break
-      const entries = own.kept.splice(0, share)
-      entries.push(...own.routine.splice(0, share - entries.length))
-      count -= entries.length
-      if (own.dropped > 0) entries.push({ created: own.droppedAt, method: "", code: "DATA_LOSS", count: own.dropped })
+  function next(isFailing: boolean): Taken[] {
+    const tenants = [...waiting]
+      .filter(([, own]) => own.isFailing === isFailing && (sizeOf(own) > 0 || own.dropped > 0))
+      .slice(0, atOnce)
+    const share = Math.floor(atOnce / tenants.length)
+    return tenants.map(([tenant, own]) => {
+      const kept = own.kept.splice(0, share)
+      const routine = own.routine.splice(0, share - kept.length)
+      count -= kept.length + routine.length
+      const { dropped, droppedAt } = own
       own.dropped = 0
-      batch.push(...entries.map((entry) => ({ tenant, entry })))
       // A tenant with more has its next turn after the others.
       waiting.delete(tenant)
-      if (sizeOf(own) > 0) waiting.set(tenant, own)
-    }
-    return batch
+      waiting.set(tenant, own)
+      return { tenant, own, kept, routine, dropped, droppedAt }
+    })
   }
 
-  async function store(): Promise<void> {
-    let isWorking = true
-    while (count > 0 || (isWorking && waiting.size > 0)) {
-      const batch = next()
-      try {
-        await audit.add({}, batch)
-        if (lost > 0) log.error({ entries: lost }, "entries of the audit are lost: they could not be stored")
-        lost = 0
-        isWorking = true
-      } catch (error) {
-        if (lost === 0) log.error({ err: error }, "entries of the audit cannot be stored")
-        isWorking = false
-        for (const { tenant, entry } of batch) {
-          const isSummary = entry.code === "DATA_LOSS"
-          if (isSummary) lost -= entry.count ?? 0
-          drop(waitingOf(tenant), entry.created, isSummary ? entry.count : 1)
-        }
+  /** Keeps what could not be stored for the next try, or drops what would fail again. */
+  function putBack({ tenant, own, kept, routine, dropped, droppedAt }: Taken, error: unknown): void {
+    own.isFailing = true
+    own.dropped += dropped
+    if (droppedAt > own.droppedAt) own.droppedAt = droppedAt
+    if (error instanceof StoreError && !ending.signal.aborted) {
+      own.kept.unshift(...kept)
+      own.routine.unshift(...routine)
+      count += kept.length + routine.length
+      return
+    }
+    for (const { created } of [...kept, ...routine]) drop(own, created)
+    if (!ending.signal.aborted) return
+    count -= sizeOf(own)
+    lost += sizeOf(own)
+    waiting.delete(tenant)
+  }
+
+  async function store(batch: readonly Taken[], isFailing: boolean): Promise<void> {
+    const entries = batch.flatMap(({ tenant, kept, routine, dropped, droppedAt }) => {
+      const loss: AuditEntry = { created: droppedAt, method: "", code: "DATA_LOSS", count: dropped }
+      return [...kept, ...routine, ...(dropped > 0 ? [loss] : [])].map((entry) => ({ tenant, entry }))
+    })
+    const failed = await audit
+      .add({}, entries)
+      .catch((error: unknown) => new Map(batch.map(({ tenant }) => [tenant, error])))
+    if (failed.size > 0 && ![...waiting.values()].some((own) => own.isFailing))
+      log.error({ err: [...failed.values()][0] }, "entries of the audit cannot be stored")
+    for (const taken of batch) {
+      const { tenant, own } = taken
+      if (failed.has(tenant)) putBack(taken, failed.get(tenant))
+      else {
+        own.isFailing = false
+        if (sizeOf(own) === 0 && own.dropped === 0) waiting.delete(tenant)
       }
     }
-    storing = undefined
+    if (failed.size < batch.length) logLost()
+    if (failed.size > 0 && isFailing)
+      await delay(pauseMs, undefined, { ref: false, signal: ending.signal }).catch(() => {})
+  }
+
+  function logLost(): void {
+    if (lost > 0) log.error({ entries: lost }, "entries of the audit are lost: they could not be stored")
+    lost = 0
+  }
+
+  /** Stores the next batch, and those after it. */
+  function start(isFailing: boolean): void {
+    if (storing.has(isFailing)) return
+    const batch = next(isFailing)
+    if (batch.length === 0) return
+    const stored = store(batch, isFailing).then(() => {
+      storing.delete(isFailing)
+      start(false)
+      start(true)
+    })
+    storing.set(isFailing, stored)
   }
 
   return {
@@ -109,12 +160,13 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
         count++
         ;(isRoutine ? own.routine : own.kept).push(entry)
       } else drop(own, entry.created)
-      storing ??= store()
+      start(own.isFailing)
     },
-    /** Resolves when no entry waits any more. */
+    /** Resolves when no entry waits any more. What cannot be stored now is lost. */
     async stop() {
-      await storing
-      if (lost > 0) log.error({ entries: lost }, "entries of the audit are lost: they could not be stored")
+      ending.abort()
+      while (storing.size > 0) await Promise.all(storing.values())
+      logLost()
     },
   }
 }

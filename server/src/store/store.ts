@@ -551,8 +551,12 @@ export interface StoredAuditEntry {
 }
 
 export interface AuditStore {
-  /** Adds entries, of any tenants. */
-  add(waiter: Waiter, entries: readonly StoredAuditEntry[]): Promise<void>
+  /**
+   * Adds entries, of any tenants. Those of one tenant are added all or not at all.
+   *
+   * @returns The tenants whose entries were not added, each with the error. It throws if no tenant's entries were added.
+   */
+  add(waiter: Waiter, entries: readonly StoredAuditEntry[]): Promise<ReadonlyMap<string, unknown>>
   /**
    * Runs work that writes, and adds the entries that it returns. They are committed together with the writes of the work: in
    * the caller's transaction, or in one that is opened for it. The work is like that of `Store.once`. If it throws, no entry is

@@ -1,4 +1,6 @@
-import type { AuditStore } from "../store.js"
+import { StoreError } from "../../errors/store-error.js"
+import { atMost } from "../../util/at-most.js"
+import type { AuditStore, StoredAuditEntry } from "../store.js"
 import { firstTime, lastTime } from "../times.js"
 import type { AuditEntry } from "../types.js"
 import type { Database } from "./database.js"
@@ -11,9 +13,11 @@ import { listAlong } from "./walks/list.js"
 import type { PageTokens } from "./walks/page-tokens.js"
 import { type WalkOf, walks } from "./walks/walks.js"
 
+/** How many tenants' entries are stored at the same time, each by themselves, so that connections are left for calls. */
+const tenantsAtOnce = 4
+
 export function auditStore(database: Database, tokens: PageTokens): AuditStore {
-  const { auditEntries, tenants } = database.tables
-  const present = tenants.statement(tenants.selectFrom("t").select("t.name").where("t.deleted IS NULL"))
+  const { auditEntries } = database.tables
   const listOf = (walk: WalkOf<"auditEntries">) =>
     listAlong(database, walk, {
       alias: "a",
@@ -33,20 +37,21 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
 
   return {
     async add(waiter, entries) {
-      const insert = (some: typeof entries) =>
-        database.write(waiter, [], (sql) => sql.change(some.map(({ tenant, entry }) => insertOf(tenant, entry))))
-      for (let some = entries; ; ) {
+      const failed = new Map<string, unknown>()
+      const inTurn = atMost(tenantsAtOnce)
+      const insert = async (tenants: [string, StoredAuditEntry[]][]): Promise<void> => {
+        const all = tenants.flatMap(([, own]) => own)
         try {
-          return await insert(some)
+          await database.write(waiter, [], (sql) => sql.change(all.map(({ tenant, entry }) => insertOf(tenant, entry))))
         } catch (error) {
-          if (!failsBy(error, "no-parent")) throw error
-          // The entries of a tenant that has been deleted meanwhile go with it, and those of the others stay.
-          const names = (await database.reads(waiter).read(present, {})).map(([name]) => String(name))
-          const rest = some.filter(({ tenant }) => names.includes(tenant))
-          if (rest.length === some.length) throw error
-          some = rest
+          if (tenants.length > 1 && !isOfDatabase(error))
+            await Promise.all(tenants.map((tenant) => inTurn(() => insert([tenant]))))
+          // The entries of a tenant that has been deleted meanwhile go with it.
+          else if (!failsBy(error, "no-parent")) for (const [tenant] of tenants) failed.set(tenant, error)
         }
       }
+      await insert([...Map.groupBy(entries, ({ tenant }) => tenant)])
+      return failed
     },
 
     together(caller, work) {
@@ -78,4 +83,9 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
       })
     },
   }
+}
+
+/** Returns whether a write of any tenant would fail as well. */
+function isOfDatabase(error: unknown): boolean {
+  return error instanceof StoreError && (error.reason === "DATABASE_UNAVAILABLE" || error.reason === "QUEUE_FULL")
 }

@@ -84,7 +84,7 @@ export function shardedStore(
             [...indexes].map((index) => entries[index] as (typeof entries)[number]),
           ),
         )
-        await Promise.all(added)
+        return new Map((await Promise.all(added)).flatMap((failed) => [...failed]))
       },
     },
     webhooks: {
