@@ -70,6 +70,25 @@ test("entries of writes and of refused calls are never lost before those of call
   expect(lossOf("a")).toBe(maxWaiting + 1_000 - countOf("a", "Encode"))
 })
 
+test("many entries of one key and method leave those of other keys and methods", async () => {
+  for (const isRoutine of [true, false]) {
+    const { table, answer, countOf, lossOf } = openTable()
+    const of = (keyId: string, method: string) => table.keep({ ...entryOf(method), keyId }, "a", isRoutine)
+    for (let n = 0; n < 50; n++) of("quiet", "before")
+    for (let n = 0; n < 2 * maxWaitingOfTenant; n++) of("busy", "flood")
+    for (let n = 0; n < 50; n++) {
+      of("busy", "other")
+      of("quiet", "after")
+    }
+    answer()
+    await table.stop()
+    expect(["before", "other", "after"].map((method) => countOf("a", method))).toEqual([50, 50, 50])
+    expect(countOf("a", "flood") + lossOf("a")).toBe(2 * maxWaitingOfTenant)
+    // The first entry is taken at once, so that it no longer waits.
+    expect(countOf("a", "flood")).toBe(maxWaitingOfTenant - 149)
+  }
+})
+
 test("a batch has entries of every tenant that waits", async () => {
   const { table, stored, answer } = openTable()
   for (let n = 0; n < 1_000; n++) table.keep(entryOf("Encode"), "busy", true)

@@ -4,6 +4,7 @@ import { StoreError } from "../errors/store-error.js"
 import type { AuditTable } from "../rpc/interceptors/audit.js"
 import type { AuditStore } from "../store/store.js"
 import type { AuditEntry } from "../store/types.js"
+import { type EntryLine, entryLine } from "./entry-line.js"
 
 /** The most entries that wait, in all and of one tenant, and the most that one statement stores. */
 export const maxWaiting = 10_000
@@ -15,9 +16,9 @@ const pauseMs = 1_000
 /** What waits of one tenant. */
 interface Waiting {
   /** Entries of writes and of refused calls. */
-  readonly kept: AuditEntry[]
-  /** Entries of calls that have changed nothing, of which there may be many. They are the first to be dropped. */
-  readonly routine: AuditEntry[]
+  readonly kept: EntryLine
+  /** Entries of calls that change nothing, of which there may be many. They are the first to be dropped. */
+  readonly routine: EntryLine
   /** How many entries were dropped since the last that was stored, and when the last of their calls was made. */
   dropped: number
   droppedAt: Date
@@ -26,12 +27,14 @@ interface Waiting {
 }
 
 /** What a batch has of one tenant. */
-interface Taken extends Pick<Waiting, "kept" | "routine" | "dropped" | "droppedAt"> {
+interface Taken extends Pick<Waiting, "dropped" | "droppedAt"> {
   readonly tenant: string
   readonly own: Waiting
+  readonly kept: readonly AuditEntry[]
+  readonly routine: readonly AuditEntry[]
 }
 
-const sizeOf = ({ kept, routine }: Waiting) => kept.length + routine.length
+const sizeOf = ({ kept, routine }: Waiting) => kept.size + routine.size
 
 /**
  * Stores entries of the audit in the database. Those of calls that have ended are stored one batch after another, in which each tenant
@@ -48,30 +51,34 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
   let lost = 0
 
   function waitingOf(tenant: string): Waiting {
-    const own = waiting.get(tenant) ?? { kept: [], routine: [], dropped: 0, droppedAt: new Date(0), isFailing: false }
+    const own = waiting.get(tenant) ?? {
+      kept: entryLine(),
+      routine: entryLine(),
+      dropped: 0,
+      droppedAt: new Date(0),
+      isFailing: false,
+    }
     waiting.set(tenant, own)
     return own
   }
 
-  function drop(own: Waiting, created: Date, entries = 1): void {
-    own.dropped += entries
+  function drop(own: Waiting, created: Date): void {
+    own.dropped++
     own.droppedAt = created
-    lost += entries
+    lost++
   }
 
-  /** Makes room for an entry of a tenant. Returns false if it is the one to be dropped. */
-  function makeRoom(own: Waiting, isRoutine: boolean): boolean {
-    if (count < maxWaiting && sizeOf(own) < maxWaitingOfTenant) return true
+  /** Drops an entry of the tenant with the most if there are more than may wait. `own` has just got one more. */
+  function dropExcess(own: Waiting): void {
     let longest = own
-    if (sizeOf(own) < maxWaitingOfTenant)
+    if (sizeOf(own) <= maxWaitingOfTenant) {
+      if (count <= maxWaiting) return
       for (const one of waiting.values()) if (sizeOf(one) > sizeOf(longest)) longest = one
-    const least = longest.routine.length > 0 ? longest.routine : longest.kept
-    if (longest === own && isRoutine && least === own.kept) return false
-    const dropped = least.pop()
-    if (dropped === undefined) return false
+    }
+    const dropped = (longest.routine.size > 0 ? longest.routine : longest.kept).drop()
+    if (dropped === undefined) return
     count--
     drop(longest, dropped.created)
-    return true
   }
 
   /** Removes the next batch: of each tenant its share, and those that wait longest first. */
@@ -81,8 +88,8 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
       .slice(0, atOnce)
     const share = Math.floor(atOnce / tenants.length)
     return tenants.map(([tenant, own]) => {
-      const kept = own.kept.splice(0, share)
-      const routine = own.routine.splice(0, share - kept.length)
+      const kept = own.kept.take(share)
+      const routine = own.routine.take(share - kept.length)
       count -= kept.length + routine.length
       const { dropped, droppedAt } = own
       own.dropped = 0
@@ -99,8 +106,8 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
     own.dropped += dropped
     if (droppedAt > own.droppedAt) own.droppedAt = droppedAt
     if (error instanceof StoreError && !ending.signal.aborted) {
-      own.kept.unshift(...kept)
-      own.routine.unshift(...routine)
+      own.kept.putBack(kept)
+      own.routine.putBack(routine)
       count += kept.length + routine.length
       return
     }
@@ -156,10 +163,9 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
     together: audit.together,
     keep(entry, tenant, isRoutine) {
       const own = waitingOf(tenant)
-      if (makeRoom(own, isRoutine)) {
-        count++
-        ;(isRoutine ? own.routine : own.kept).push(entry)
-      } else drop(own, entry.created)
+      ;(isRoutine ? own.routine : own.kept).add(entry)
+      count++
+      dropExcess(own)
       start(own.isFailing)
     },
     /** Resolves when no entry waits any more. What cannot be stored now is lost. */

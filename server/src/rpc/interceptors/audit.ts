@@ -49,7 +49,7 @@ export interface AuditTable extends Pick<AuditStore, "together"> {
   /**
    * Stores an entry of a call that has ended, later. It may be lost.
    *
-   * @param isRoutine Whether the call has changed nothing, so that its entry is lost before others.
+   * @param isRoutine Whether calls of the method change nothing, so that its entry is lost before others.
    */
   keep(entry: AuditEntry, tenant: string, isRoutine: boolean): void
 }
@@ -166,7 +166,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
         for (const entry of make(call, failure, request, answer)) {
           lines?.write(entry, tenant, true)
           if (tenant !== undefined && (answer === undefined || !stored.has(answer)))
-            table?.keep(entry, tenant, failure === undefined && onlyIssues)
+            table?.keep(entry, tenant, onlyIssues)
         }
       }
     },
