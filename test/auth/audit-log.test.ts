@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { UserService } from "@authwire/proto"
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { run, type ServerProcess, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 import { ways } from "./access/ways.js"
@@ -40,6 +40,21 @@ describe("the destination of the audit log", () => {
       )
     }
     await silent.stop()
+    await database.drop()
+  })
+
+  test("a name of a key that turns or hides text is escaped, and is the same for a reader of JSON", async () => {
+    const database = await createDatabase("sqlite")
+    const name = "x\u2028\u202e\ufeff\u200b"
+    const keys = [staticKey(["all"], { name })]
+    const server = await startServer({ databaseUrl: database.url, keys, args: ["--log-level=silent"] })
+    later(server.stop)
+    await write(server)
+    await until(() => audited(server))
+    const [line = ""] = server.log().match(/^.*"event":"audit".*$/m) ?? []
+    expect(line).toMatch(/^[ -~]+$/)
+    expect(JSON.parse(line)).toMatchObject({ key_name: name })
+    await server.stop()
     await database.drop()
   })
 

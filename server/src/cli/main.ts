@@ -1,8 +1,8 @@
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { StartError } from "../errors/start-error.js"
+import { printable } from "../util/printable.js"
 import { ownVersion } from "../util/version.js"
 import { type CommandOutput, commandOutput, OutputClosedError } from "./commands/output.js"
-import { printable } from "./printable.js"
 import { runProgram } from "./program.js"
 
 /** Runs the command `authwire` in this process. Resolves to the exit code, see execute. */

@@ -2,6 +2,7 @@ import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
 import { orStartError } from "../errors/start-error.js"
 import { type Audit, type AuditLines, type AuditTable, audit } from "../rpc/interceptors/audit.js"
+import { printableLines } from "../util/printable.js"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./logger.js"
 
@@ -58,7 +59,7 @@ function openLines({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger):
 }
 
 function lineOf(properties: Record<string, unknown>): string {
-  return `${JSON.stringify(properties)}\n`
+  return `${printableLines(JSON.stringify(properties))}\n`
 }
 
 // Without O_NONBLOCK, opening or writing a pipe would block the service until a process reads it.

@@ -3,6 +3,7 @@ import { createRequire } from "node:module"
 import { type Logger, type LoggerOptions, pino } from "pino"
 import type PinoPretty from "pino-pretty"
 import { refusalOfStore } from "../errors/refusal.js"
+import { printable, printableLines } from "../util/printable.js"
 import { boundedLines } from "./bounded-lines.js"
 
 // The property by which pino recognizes a destination that needs the level of each line.
@@ -14,7 +15,7 @@ const warn = 40
 /**
  * Creates the log, on standard error: one JSON object per line, or text for people. Lines are written whole, so that
  * several processes can share the output. A slow reader never blocks the service: see boundedLines. The message of a line with an
- * error of the database ends with what that means and what to do.
+ * error of the database ends with what that means and what to do. No text of a caller controls the terminal.
  */
 export function createLog({
   logLevel: level,
@@ -26,11 +27,11 @@ export function createLog({
   const lines = boundedLines(standardError(), {
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
-  const pretty = format === "text" ? prettyLine() : undefined
+  const written = format === "text" ? prettyLine() : (line: string) => printableLines(line)
   const destination = {
     [metadata]: true,
     lastLevel: 0,
-    write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
+    write: (line: string) => lines.write(written(line), destination.lastLevel >= warn),
   }
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, hooks }
   const log = pino(options, destination)
@@ -59,7 +60,14 @@ export function standardError(): number {
 }
 
 /** Returns a function that formats a JSON line as text. Loaded only when needed: production does not use it. */
-function prettyLine() {
+function prettyLine(): (line: string) => string {
   const { prettyFactory }: typeof PinoPretty = createRequire(import.meta.url)("pino-pretty")
-  return prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
+  const pretty = prettyFactory({
+    colorize: process.stderr.isTTY,
+    ignore: "pid,hostname",
+    singleLine: true,
+    messageFormat: (log, key) => printable(String(log[key] ?? "")),
+  })
+  // What begins with ESC here is a color: pino-pretty escapes or removes ESC in facts and in stacks of errors.
+  return (line) => printableLines(pretty(line), "\n\u001b")
 }

@@ -4,7 +4,7 @@ import Table from "cli-table3"
 import type { Configuration } from "../../config/configuration.js"
 import type { Command } from "../../config/option.js"
 import { StartError } from "../../errors/start-error.js"
-import { printable, printableLines } from "../printable.js"
+import { printable, printableLines } from "../../util/printable.js"
 
 export interface CommandOutput {
   /** Writes the result. Rejects with StartError if it cannot; then a command that did not wait fails at its end. */

@@ -6,9 +6,9 @@ export function printable(text: string): string {
   return text.replaceAll(unprintable, escaped)
 }
 
-/** The same for a text of several lines. */
-export function printableLines(text: string): string {
-  return text.replaceAll(unprintable, (character) => (character === "\n" ? character : escaped(character)))
+/** The same for a text of several lines. The characters in `kept` stay as they are. */
+export function printableLines(text: string, kept = "\n"): string {
+  return text.replaceAll(unprintable, (character) => (kept.includes(character) ? character : escaped(character)))
 }
 
 function escaped(character: string): string {
