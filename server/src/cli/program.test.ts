@@ -83,6 +83,8 @@ test.each([
   [["serve", "x"], /^serve takes options only/],
   [["serve"], /^--database-url: is required.*--dev/],
   [["keys", "revoke"], /^keys: must be one of create, list, revoke ID/],
+  [["keys", "revoke", "J\ufffdrg"], /^keys revoke <ID>: must be UTF-8, without the character U\+FFFD$/],
+  [["keys", "create", "--name=J\ufffdrg", "--offline"], /^--name: must be UTF-8/],
   [["tenants"], /^tenants: must be one of create NAME, list/],
   [["tenants", "create", "a_b", "--dev"], /^tenants create: a name has/],
   [["tenants", "create", "a".repeat(64), "--dev"], /^tenants create: a name has/],

@@ -1,5 +1,5 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
-import { type Flags, readConfiguration } from "../config/configuration.js"
+import { checkText, type Flags, readConfiguration } from "../config/configuration.js"
 import type { Command, Group } from "../config/option.js"
 import { optionsOf } from "../config/options.js"
 import { shown } from "../config/values.js"
@@ -40,6 +40,7 @@ export async function runProgram(given: readonly string[], { environment, versio
     if (path === "serve" && !wantsAll) showCommonOptions(command)
     throwConfigurationErrors(command)
     command.action(async () => {
+      checkText(command.args[0], `${path} ${argument}`)
       const configuration = await readConfiguration(path, flagsOf(command), environment)
       const { [name]: work } = await load()
       exitCode = await work(configuration, output, command.args[0] ?? "")

@@ -98,6 +98,10 @@ describe("readConfiguration", () => {
   })
 
   test.each<[flags: object, variables: object, message: string]>([
+    [{ databaseUrl: "sqlite:x\ufffd" }, {}, "--database-url: must be UTF-8, without the character U+FFFD"],
+    [{}, { AUTH_SECRET: `${secret}\ufffd` }, "AUTH_SECRET: must be UTF-8"],
+    [{}, { AUTH_SECRET: "", AUTH_SECRET_FILE: "\ufffd" }, "AUTH_SECRET_FILE: must be UTF-8"],
+    [{}, { AUTHWIRE_API_KEYS: '[{"name":"\ufffd"}]' }, "AUTHWIRE_API_KEYS: must be UTF-8"],
     [{ migrate: "yes" }, {}, "--migrate: must be true or false"],
     [{}, { AUTHWIRE_MIGRATE: "TRUE" }, "AUTHWIRE_MIGRATE: must be true or false"],
     [{ health: "true" }, {}, "--health: must be one of on, off"],

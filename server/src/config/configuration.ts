@@ -40,6 +40,7 @@ export async function readConfiguration<C extends Command>(
       (await findInFile(option, inherited)) ?? findText(option, flags[name], inherited, flags.dev === true)
     sources[name] = source
     if (text === undefined && option.isRequired !== true) continue
+    checkText(text, source)
     const { data, error } = await option.value.safeParseAsync(text)
     if (error !== undefined) throw new ConfigurationError(`${source}: ${error.issues[0]?.message}`)
     values[name] = data
@@ -78,6 +79,14 @@ function doubtsAbout(values: Partial<Values>, sources: Partial<Record<Name, stri
   })
 }
 
+/**
+ * Throws ConfigurationError for a text of the command line or the environment in which Node has put U+FFFD in place of bytes that
+ * are not UTF-8. Another text would be stored, and secrets that differ would be equal.
+ */
+export function checkText(text: string | undefined, source: string): void {
+  if (text?.includes("\ufffd")) throw new ConfigurationError(`${source}: must be UTF-8, without the character U+FFFD`)
+}
+
 /** Returns the secret in the file that a variable names, if there is one, and the variable. */
 async function findInFile(
   { variable, orFile }: Option,
@@ -86,6 +95,7 @@ async function findInFile(
   const source = `${variable}_FILE`
   const path = environment[source]
   if (orFile !== true || variable === undefined || !path) return undefined
+  checkText(path, source)
   if (environment[variable]) throw new ConfigurationError(`${variable}, ${source}: only one of them may be set`)
   try {
     return { text: await readSecretFile(path), source }

@@ -16,7 +16,7 @@ writeFileSync(
   join(folder, "ec"),
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "sec1", format: "pem" }),
 )
-const sources = { env: { SECRET: "of the environment", EMPTY: "" }, folder }
+const sources = { env: { SECRET: "of the environment", EMPTY: "", BYTES: "\ufffd" }, folder }
 const entry = { token_endpoint: "https://p.example/token", client_id: "app", client_secret_env: "SECRET" }
 const parse = (content: unknown) => parseProviders(JSON.stringify(content), sources)
 const { client_secret_env: _, ...bare } = entry
@@ -186,6 +186,7 @@ describe("a file of providers", () => {
     [{ ...entry, auth_method: "none" }, ": the auth_method none must not be combined with"],
     [{ ...entry, client_secret_env: "S3cret!" }, ".client_secret_env: the environment variable is not set"],
     [{ ...entry, client_secret_env: "EMPTY" }, ".client_secret_env: the environment variable is not set"],
+    [{ ...entry, client_secret_env: "BYTES" }, ".client_secret_env: must be UTF-8, without the character U+FFFD"],
     [{ ...bare, client_secret_file: "none" }, ".client_secret_file: the file cannot be read (ENOENT)"],
     [{ ...bare, client_secret_file: "." }, ".client_secret_file: must be a regular file"],
     [{ ...bare, client_secret_file: "empty" }, ".client_secret_file: must have 1 to 16384 bytes"],

@@ -37,6 +37,8 @@ export function secretOf(
   if (!isFile) {
     const given = env[source]
     if (!given) throw new InvalidValueError(`${label}: the environment variable is not set or empty`)
+    // Node puts it in place of bytes that are not UTF-8.
+    if (given.includes("\ufffd")) throw new InvalidValueError(`${label}: must be UTF-8, without the character U+FFFD`)
     const secret = checked(() => given)
     return async () => secret
   }

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { expect, test } from "@jest/globals"
 import { readMapping } from "./mapping.js"
 
-function read(text: string) {
+function read(text: string | Buffer) {
   const folder = mkdtempSync(join(tmpdir(), "authwire-mapping-"))
   try {
     writeFileSync(join(folder, "mapping.json"), text)
@@ -18,6 +18,11 @@ test("the mapping of docs/moving.md is one", () => {
   const page = readFileSync(new URL("../../../../docs/moving.md", import.meta.url), "utf8")
   const [, json = ""] = /```json\n(.*?)```/s.exec(page) ?? []
   expect(read(json)).toEqual(JSON.parse(json))
+})
+
+test("a file that is not UTF-8 is rejected: it would name other columns", () => {
+  const bytes = Buffer.from('{"ignore": {"users": ["J\xffrg"]}}', "latin1")
+  expect(() => read(bytes)).toThrow(/mapping\.json must be in UTF-8$/)
 })
 
 test.each([

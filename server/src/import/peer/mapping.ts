@@ -1,8 +1,10 @@
+import { isUtf8 } from "node:buffer"
 import { z } from "zod"
 import { InvalidValueError } from "../../errors/invalid-value-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, bulkNames } from "../../store/sql/index.js"
 import { readGivenFile } from "../../util/given-file.js"
+import { utf8 } from "../../util/utf8.js"
 import { fields } from "./layouts.js"
 
 const name = z.string().min(1, "must not be empty")
@@ -105,7 +107,9 @@ export const noMapping: Mapping = mappingForm.parse({})
 export function readMapping(file: string): Mapping {
   let json: unknown
   try {
-    json = JSON.parse(readGivenFile(file).toString())
+    const bytes = readGivenFile(file)
+    if (!isUtf8(bytes)) throw new InvalidValueError(`${file} must be in UTF-8`)
+    json = JSON.parse(utf8.decode(bytes))
   } catch (error) {
     if (error instanceof InvalidValueError) throw new StartError(`--mapping: ${error.message}`)
     const code = error instanceof Error && "code" in error ? String(error.code) : "it is not JSON"

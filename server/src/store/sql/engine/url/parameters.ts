@@ -1,3 +1,5 @@
+import { queryOf } from "../../../../util/utf8.js"
+
 /**
  * Parameters that other programs read from a connection string, and that have no meaning here: limits of their own pools,
  * and settings of proxies. They are ignored, and named to the operator.
@@ -40,19 +42,21 @@ const ignored: ReadonlySet<string> = new Set([
   "multipleStatements",
 ])
 
-/** The parameters of a database URL. The last one of a name counts, as in libpq. */
+/** The parameters of a database URL, decoded. The last one of a name counts, as in libpq. */
 export class UrlParameters {
   readonly #given: ReadonlyMap<string, string>
   /** The names of the parameters that have no effect here. */
   readonly ignored: readonly string[]
 
   /**
-   * Throws a TypeError if a parameter is neither known nor ignored.
+   * Throws a TypeError if a parameter is neither known nor ignored, or is not UTF-8.
    *
    * @param known The names of the parameters that have an effect.
    */
   constructor(url: URL, known: readonly string[]) {
-    this.#given = new Map(url.searchParams)
+    const given = queryOf(url.search.slice(1))
+    if (given === undefined) throw notUtf8("the parameters")
+    this.#given = new Map(given)
     this.ignored = [...this.#given.keys()].filter((name) => !known.includes(name))
     const unknown = this.ignored.find((name) => !ignored.has(name))
     if (unknown === undefined) return
@@ -98,17 +102,30 @@ interface UrlParts {
 
 /**
  * Returns the parts of a URL whose host may be in brackets. A parameter takes the place of its part, as in libpq and Node's
- * drivers. Throws a TypeError if the port is none.
+ * drivers. Throws a TypeError if the port is none, or a part is not UTF-8.
  */
 export function partsOf(url: URL, parameters: UrlParameters): UrlParts {
   const port = parameters.get("port") ?? url.port
   if (!/^\d{0,5}$/.test(port) || Number(port) > 65535) throw new TypeError("port must be a number up to 65535")
   return {
     // An IPv6 address is in brackets only within a URL. The slashes of a directory are encoded there.
-    host: decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost",
+    host: decoded("the host", url.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost",
     port: Number(port) || undefined,
-    username: parameters.get("user") ?? decodeURIComponent(url.username),
-    password: parameters.get("password") ?? decodeURIComponent(url.password),
-    database: decodeURIComponent(url.pathname.slice(1)),
+    username: parameters.get("user") ?? decoded("the user", url.username),
+    password: parameters.get("password") ?? decoded("the password", url.password),
+    database: decoded("the database", url.pathname.slice(1)),
   }
+}
+
+/** Decodes a part of a database URL. Throws a TypeError, which does not quote it, if it is not UTF-8. */
+export function decoded(part: string, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw notUtf8(part)
+  }
+}
+
+function notUtf8(part: string): TypeError {
+  return new TypeError(`${part} in the database URL must be encoded UTF-8; a % of its own is %25`)
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
 import { parseServerUrl, type ServerLocation } from "./mysql-url.js"
+import { decoded } from "./parameters.js"
 import { type PostgresLocation, parsePostgresUrl } from "./postgres-url.js"
 
 export type { ServerLocation } from "./mysql-url.js"
@@ -28,7 +29,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
   if (url.startsWith("file:")) {
     const [path = "", query = ""] = url.slice("file:".length).split("?", 2)
     // `file:///path` has an empty host.
-    const file = decodeURIComponent(path.replace(/^\/\/(?=\/)/, ""))
+    const file = decoded("the file", path.replace(/^\/\/(?=\/)/, ""))
     return sqliteLocation(inSchemaFolder(file), [...new URLSearchParams(query).keys()])
   }
   if (/^postgres(ql)?:\/\//.test(url)) return { kind: "postgres", ...parsePostgresUrl(url) }
