@@ -1,11 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
-
-/**
- * The maximum nesting depth of objects and arrays, including the outermost. Protobuf parsers stop at 100 nested
- * messages, and each nested object costs three. A client in Java, Python or Rust could not read a deeper value.
- */
-const maxDepth = 32
+import { maxJsonDepth } from "../util/json.js"
 
 /** A part of a value that violates a rule. */
 export interface JsonFault {
@@ -22,7 +17,7 @@ export function jsonFault(value: JsonValue, depth = 1): JsonFault | undefined {
   if (typeof value === "string") return value.isWellFormed() ? undefined : notUnicode
   if (typeof value === "number") return Number.isFinite(value) ? undefined : notFinite
   if (typeof value !== "object" || value === null) return undefined
-  if (depth > maxDepth) return tooDeep
+  if (depth > maxJsonDepth) return tooDeep
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
       const fault = jsonFault(value[index] as JsonValue, depth + 1)
@@ -53,7 +48,7 @@ export function checkJson(value: JsonValue, field: string): void {
 const notUnicode = { path: "", rule: "must be well-formed Unicode" }
 const nameNotUnicode = { path: "", rule: "must have names of well-formed Unicode" }
 const notFinite = { path: "", rule: "must be a finite number" }
-const tooDeep = { path: "", rule: `must not be nested deeper than ${maxDepth} levels` }
+const tooDeep = { path: "", rule: `must not be nested deeper than ${maxJsonDepth} levels` }
 
 /** Returns whether a name looks like an identifier. Another may be an address or token, which no error may contain. */
 function isPropertyName(name: string): boolean {

@@ -47,6 +47,7 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     `{"a":1${"0".repeat(300)}e10}`,
     '{"a":"\\ud800"}',
     '{"\\udc00":1}',
+    `{"a":${"[".repeat(32)}${"]".repeat(32)}}`,
   ])("a user with extra %j costs only itself", async (value) => {
     const { tenant } = await createTenant({ store })
     const users = []
@@ -147,6 +148,77 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
       expect(await store.apiKeys.get({}, bad)).toBeNull()
     },
   )
+
+  test("JSON that is nested as deep as a call may write it is read, also beside many brackets", async () => {
+    const { id } = await store.users.create(anyone, newUser())
+    const extra = { brackets: range(40).map(() => [{}]), deep: JSON.parse(`${"[".repeat(31)}${"]".repeat(31)}`) }
+    await put("users", "extra", id, JSON.stringify(extra))
+    expect((await store.users.get(anyone, id))?.extra).toEqual(extra)
+  })
+
+  /** Values that no answer can carry, by the kind of their column. Each is an expression. */
+  const values = {
+    sqlite: {
+      text: ["X'61ff'"],
+      time: ["5", "9e999", "'soon'", "''", "X'61'", "'99999-01-01 00:00:00'", "'0999-12-31 23:59:59.999'"],
+      count: ["-1", "5.5", "5000000000", "'many'", "X'35'"],
+      number: ["9e999", "-9e999", "'many'", "X'35'"],
+    },
+    postgres: {
+      text: [],
+      time: ["'infinity'", "'-infinity'", "'12000-01-01'", "'0999-12-31'", "'0044-03-15 BC'"],
+      count: ["-1", "5000000000"],
+      number: ["'Infinity'", "'-Infinity'", "'NaN'"],
+    },
+    mysql: { text: [], time: ["'0999-12-31'"], count: [], number: [] },
+  }[target]
+  const columns = {
+    text: ["users name", "users email", "sessions user_agent", "accounts scope", "authenticators transports"],
+    time: [
+      ...["users email_verified", "users created", "users updated", "users disabled", "sessions expires"],
+      ...["sessions last_seen", "sessions created", "accounts updated", "authenticators created"],
+    ],
+    count: ["authenticators counter"],
+    number: ["accounts expires_in", "accounts expires_at"],
+  }
+  const cases = (["text", "time", "count", "number"] as const).flatMap((kind) =>
+    columns[kind].flatMap((place) => values[kind].map((value) => [place, value] as const)),
+  )
+  test.each(cases)("%s with %s costs only its row", async (place, value) => {
+    const [table, column] = place.split(" ") as ["users" | "sessions" | "accounts" | "authenticators", string]
+    const { tenant } = await createTenant({ store })
+    const caller = { tenant }
+    const page = { size: 10 }
+    const [{ id }, other] = [await store.users.create(caller, newUser()), await store.users.create(caller, newUser())]
+    const rows = {
+      users: async () => [id, other.id],
+      async sessions() {
+        const made = range(2).map(() => store.sessions.create(caller, newSession(id, Date.now() + 1e6)))
+        return (await Promise.all(made)).map((one) => one.id)
+      },
+      async accounts() {
+        const made = range(2).map(() => store.accounts.link(caller, newAccount(id)))
+        return (await Promise.all(made)).map((one) => one.providerAccountId)
+      },
+      async authenticators() {
+        const made = range(2).map(() => store.authenticators.create(caller, newAuthenticator(id)))
+        return (await Promise.all(made)).map((one) => one.credentialID)
+      },
+    }
+    const lists = {
+      users: async () => (await store.users.list(caller, {}, page)).items.map((one) => one.id),
+      sessions: async () => (await store.sessions.list(caller, { userId: id }, page)).items.map((one) => one.id),
+      accounts: async () =>
+        (await store.accounts.listByUser(caller, id, page, { tokens: true })).items.map((one) => one.providerAccountId),
+      authenticators: async () =>
+        (await store.authenticators.list(caller, id, page)).items.map((one) => one.credentialID),
+    }
+    const [bad, good] = await rows[table]()
+    expect(await lists[table]()).toHaveLength(2)
+    const key = { users: "id", sessions: "id", accounts: "provider_account_id", authenticators: "credential_id" }[table]
+    await tables.query(`UPDATE ${table} SET ${column} = ${value} WHERE tenant = ? AND ${key} = ?`, [tenant, bad])
+    expect(await lists[table]()).toEqual([good])
+  })
 
   // The servers accept only text and times in these columns.
   if (target === "sqlite") {

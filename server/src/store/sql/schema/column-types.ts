@@ -1,4 +1,6 @@
 import type { EntitySchemaColumnOptions } from "typeorm"
+import { isDeeperThan, maxJsonDepth } from "../../../util/json.js"
+import { firstTime, lastTime } from "../../times.js"
 import type { JsonValue } from "../../types.js"
 import { jsonText } from "./extra.js"
 
@@ -51,21 +53,55 @@ const utf8 = {
   from: (bytes: Buffer | null) => bytes?.toString("utf8") ?? null,
 }
 
-/** Converts integers, because a driver may return 64-bit integers as text. */
-const number = {
-  to: (value: number) => value,
-  from: (text: string | number | null) => (text === null ? null : Number(text)),
+/**
+ * Checks what is read, because other programs may write to the tables, and an answer cannot carry everything that a database
+ * stores, such as `infinity` as a time. SQLite stores any value in any column. `from` throws, which makes the row unreadable. Text
+ * without a transformer is checked by the reader of rows.
+ */
+const checked = (hasForm: (value: unknown) => boolean, converted = (value: unknown) => value) => ({
+  to: (value: unknown) => value,
+  from(cell: unknown) {
+    if (cell === null || cell === undefined) return null
+    const value = converted(cell)
+    if (!hasForm(value)) throw new TypeError("the value has another form")
+    return value
+  },
+})
+
+const [first, last] = [firstTime.getTime(), lastTime.getTime()]
+const hasForm = {
+  time: (value: unknown) => value instanceof Date && value.getTime() >= first && value.getTime() <= last,
+  uint32: (value: unknown) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32,
 }
+
+const bytes = { transformer: checked(Buffer.isBuffer) }
+const time = { transformer: checked(hasForm.time) }
+// A driver may return 64-bit integers as text.
+const number = (cell: unknown) => (typeof cell === "string" ? Number(cell) : cell)
+const uint32 = { transformer: checked(hasForm.uint32, number) }
+const whole = { transformer: checked(Number.isSafeInteger, number) }
 
 /** Returns the number as it is stored: 0 for -0. Only MySQL stores -0, and JSON.stringify writes it as 0. */
 export function plainZero<Value extends number | null | undefined>(value: Value): Value | 0 {
   return value === 0 ? 0 : value
 }
 
-const double = { to: plainZero<number | null>, from: plainZero<number | null> }
+const double = {
+  to: plainZero<number | null>,
+  from: checked(Number.isFinite, plainZero as (value: unknown) => unknown).from,
+}
 
 /** JSON that may have a number beyond the range of a double, or half of a character. No answer can carry either. */
 const mayBeForeign = /\d[eE]\+?\d{3}|\d{200}|\\u[dD][89a-fA-F]/
+
+/** Returns whether a text has enough brackets for JSON that is nested too deep. To find them takes less time than to look at each part. */
+function mayBeDeep(text: string): boolean {
+  if (text.length <= 2 * maxJsonDepth) return false
+  let count = 0
+  for (const bracket of ["{", "["])
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) count++
+  return count > maxJsonDepth
+}
 
 function checkPart(name: string, value: unknown): unknown {
   const isText = typeof value === "string"
@@ -79,7 +115,9 @@ const jsonOf = (isValid: (value: unknown) => boolean = () => true) => ({
   from(text: string | null): unknown {
     if (text === null) return null
     const value = JSON.parse(text, mayBeForeign.test(text) ? checkPart : undefined)
-    if (!isValid(value)) throw new TypeError("the JSON has another form")
+    // Each item of a list is an object of its own in an answer.
+    const isTooDeep = mayBeDeep(text) && isDeeperThan(value, maxJsonDepth + (Array.isArray(value) ? 1 : 0))
+    if (isTooDeep || !isValid(value)) throw new TypeError("the JSON has another form")
     return value
   },
 })
@@ -101,39 +139,46 @@ const byDatabase = { insert: false, update: false } as const
 /** Those of MySQL and MariaDB. */
 export const serverTypes: ColumnTypes = {
   key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
-  hash: (bytes) => ({ type: "binary", length: bytes }),
+  hash: (length) => ({ type: "binary", length, ...bytes }),
   string: (characters) => ({ type: "varchar", length: characters, ...exact }),
   text: () => ({ type: "text", ...exact }),
   longText: () => ({ type: "mediumtext", ...exact }),
   json: (isValid) => ({ type: "mediumtext", transformer: jsonOf(isValid), ...exact }),
-  time: () => ({ type: "datetime", precision: 3 }),
-  timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
+  time: () => ({ type: "datetime", precision: 3, ...time }),
+  timeOfInsert: () => ({
+    type: "datetime",
+    precision: 3,
+    update: false,
+    default: () => "CURRENT_TIMESTAMP(3)",
+    ...time,
+  }),
   timeOfChange: () => ({
     ...{ type: "datetime", precision: 3, default: () => "CURRENT_TIMESTAMP(3)", onUpdate: "CURRENT_TIMESTAMP(3)" },
     ...byDatabase,
+    ...time,
   }),
   handle: () => ({ type: "varbinary", length: 32, transformer: utf8, update: false, default: () => serverHandle }),
   double: () => ({ type: "double", transformer: double }),
-  uint32: () => ({ type: "int", unsigned: true }),
+  uint32: () => ({ type: "int", unsigned: true, ...uint32 }),
   boolean: () => ({ type: "boolean" }),
-  whole: () => ({ type: "bigint", transformer: number }),
+  whole: () => ({ type: "bigint", ...whole }),
 }
 
 export const sqliteTypes: ColumnTypes = {
   key: () => ({ type: "text" }),
-  hash: () => ({ type: "blob" }),
+  hash: () => ({ type: "blob", ...bytes }),
   string: () => ({ type: "text" }),
   text: () => ({ type: "text" }),
   longText: () => ({ type: "text" }),
   json: (isValid) => ({ type: "text", transformer: jsonOf(isValid) }),
-  time: () => ({ type: "datetime" }),
-  timeOfInsert: () => ({ type: "datetime", update: false, default: () => sqliteNow }),
-  timeOfChange: () => ({ type: "datetime", default: () => "'1000-01-01 00:00:00.000'", ...byDatabase }),
+  time: () => ({ type: "datetime", ...time }),
+  timeOfInsert: () => ({ type: "datetime", update: false, default: () => sqliteNow, ...time }),
+  timeOfChange: () => ({ type: "datetime", default: () => "'1000-01-01 00:00:00.000'", ...byDatabase, ...time }),
   handle: () => ({ type: "text", update: false, default: () => sqliteHandle }),
   double: () => ({ type: "double", transformer: double }),
-  uint32: () => ({ type: "integer" }),
+  uint32: () => ({ type: "integer", ...uint32 }),
   boolean: () => ({ type: "boolean" }),
-  whole: () => ({ type: "integer" }),
+  whole: () => ({ type: "integer", ...whole }),
 }
 
 // PostgreSQL compares and sorts text byte for byte with this collation. Its text cannot contain U+0000, and neither may
@@ -143,17 +188,17 @@ const ordered = { collation: "C" }
 
 export const postgresTypes: ColumnTypes = {
   key: () => ({ type: "text", ...ordered }),
-  hash: () => ({ type: "bytea" }),
+  hash: () => ({ type: "bytea", ...bytes }),
   string: (characters) => ({ type: "varchar", length: characters, ...ordered }),
   text: () => ({ type: "text", ...ordered }),
   longText: () => ({ type: "text", ...ordered }),
   json: (isValid) => ({ type: "text", transformer: jsonOf(isValid), ...ordered }),
-  time: () => ({ type: "timestamptz", precision: 3 }),
-  timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
-  timeOfChange: () => ({ type: "timestamptz", precision: 3, default: () => "now()", ...byDatabase }),
+  time: () => ({ type: "timestamptz", precision: 3, ...time }),
+  timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()", ...time }),
+  timeOfChange: () => ({ type: "timestamptz", precision: 3, default: () => "now()", ...byDatabase, ...time }),
   handle: () => ({ type: "text", ...ordered, update: false, default: () => postgresHandle }),
   double: () => ({ type: "float8", transformer: double }),
-  uint32: () => ({ type: "int8", transformer: number }),
+  uint32: () => ({ type: "int8", ...uint32 }),
   boolean: () => ({ type: "boolean" }),
-  whole: () => ({ type: "int8", transformer: number }),
+  whole: () => ({ type: "int8", ...whole }),
 }

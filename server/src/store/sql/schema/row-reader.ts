@@ -49,25 +49,32 @@ export interface RowReader<Row extends ObjectLiteral> {
 /** What a cell is converted to that does not have the form of its column. */
 const unreadable = Symbol("unreadable")
 
+/** Whether a column has text as the driver returns it, and not another value that is stored as text. */
+const isPlainText = ({ type, transformer }: Column) => /text$|^varchar$/.test(String(type)) && transformer === undefined
+
 /** @param selected the columns whose cells a row has, in their order. */
 export function rowReader<Row extends ObjectLiteral>({
   driver,
   tableName,
+  columns,
   selected,
   columnOf,
   onUnreadable,
 }: {
   driver: DataSource["driver"]
   tableName: string
+  columns: readonly Column[]
   selected: readonly Column[]
   columnOf: (property: PropertyKey) => Column
   onUnreadable: OnUnreadable
 }): RowReader<Row> {
+  const texts = new Set(columns.filter(isPlainText))
   const parsed = (column: Column, cell: Cell | undefined) => {
+    if (cell === null || cell === undefined) return undefined
+    // The driver has nothing to convert, and would only take time.
+    if (texts.has(column)) return typeof cell === "string" ? cell : unreadable
     try {
-      const value = driver.prepareHydratedValue(cell, column) ?? undefined
-      const isNone = value instanceof Date ? Number.isNaN(value.getTime()) : Number.isNaN(value)
-      return isNone ? unreadable : value
+      return driver.prepareHydratedValue(cell, column) ?? undefined
     } catch {
       return unreadable
     }
@@ -79,7 +86,9 @@ export function rowReader<Row extends ObjectLiteral>({
   }
   const row = (cells: Cell[], from = 0): Row => {
     const found: ObjectLiteral = {}
-    for (const [index, column] of selected.entries()) {
+    // This runs for each cell of each row. An iterator would take longer than the checks.
+    for (let index = 0; index < selected.length; index++) {
+      const column = selected[index] as Column
       const value = parsed(column, cells[from + index])
       if (value === unreadable) throw new UnreadableRow({ ...placeOf(column), id: idIn(cells, from) })
       found[column.propertyName] = value

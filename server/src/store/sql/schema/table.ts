@@ -142,7 +142,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   }
 
   const toCell = (column: Column, value: unknown): Cell => driver.preparePersistentValue(value, column) ?? null
-  const reader = rowReader<Row>({ driver, tableName, selected, columnOf, onUnreadable })
+  const reader = rowReader<Row>({ driver, tableName, columns: all, selected, columnOf, onUnreadable })
   /** Returns the functions that make the cells of parameters, which have the names of properties. */
   const parametersOf = <Name extends keyof Row>(properties: readonly Name[]) => {
     const makers = properties.map((property) => {

@@ -1,7 +1,7 @@
 import type { ObjectLiteral } from "typeorm"
 import { oncePer } from "../../../util/once-per.js"
 import type { Caller, ExpiredRows, UserStore } from "../../store.js"
-import { firstTime } from "../../times.js"
+import { firstTime, lastTime } from "../../times.js"
 import type { Database } from "../database.js"
 import { endingWithUser } from "../ended-tokens.js"
 import type { EventOf } from "../events/event-rows.js"
@@ -129,7 +129,8 @@ export function deletedUsers(database: Database): ExpiredRows {
     if (cells === undefined) return null
     const [tenant, id, deleted] = cells as [Cell, Cell, Cell]
     const user = { tenant: users.value("tenant", tenant), id: users.value("id", id) }
-    const time = users.value("deleted", deleted) as Date
+    // Other users wait behind one whose time cannot be read, so it is deleted too.
+    const [time = lastTime] = users.readable([[deleted]], ([cell]) => users.value("deleted", cell as Cell) as Date)
     let count = 0
     for (const deleteRows of ofUsers) {
       count += await deleteRows(sql, user, limit, atMost - count)
