@@ -72,7 +72,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     stops.push(secrets.stop)
     const entries = configuration.auditStore === "database" ? auditTable(store.audit, log) : undefined
     stops.push(() => entries?.stop())
-    const audit = openAudit(configuration, log, entries)
+    const audit = openAudit(configuration, { log, table: entries, now: store.now })
     const providers = openProviders(configuration, { log, env: process.env })
     stops.push(providers.stop)
     const clocks = { now: store.now, clock, elapsed: elapsedTime() }

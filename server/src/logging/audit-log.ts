@@ -17,9 +17,12 @@ export interface AuditLogOptions {
  * Opens the audit log, and creates the audit of it and of `table`; returns undefined if there is neither. Each line is written whole at
  * the end of the file, even if other processes write to it. Throws StartError if the file cannot be opened.
  */
-export function openAudit(options: AuditLogOptions, log: Logger, table: AuditTable | undefined): Audit | undefined {
+export function openAudit(
+  options: AuditLogOptions,
+  { log, table, now }: { log: Logger; table: AuditTable | undefined; now: () => number },
+): Audit | undefined {
   const lines = openLines(options, log)
-  return lines === undefined && table === undefined ? undefined : audit({ lines, table, now: Date.now })
+  return lines === undefined && table === undefined ? undefined : audit({ lines, table, now })
 }
 
 function openLines({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger): AuditLines | undefined {

@@ -14,15 +14,17 @@ export const createTenant: Work<"tenants create"> = async (configuration, { prin
       "tenants create: a name has 1 to 63 characters of a-z, 0-9 and -, and does not begin with -",
     )
   }
-  await withDatabase(configuration, (database) =>
-    tenantStore(database)
-      .create({}, { name, created: new Date() })
+  await withDatabase(configuration, async (database) => {
+    // The times of what waits to be stored for a tenant of the name are also those of the database.
+    const created = await databaseClock(database)(database.reads({}))
+    await tenantStore(database)
+      .create({}, { name, created })
       .catch(async (error: unknown) => {
         if (!(error instanceof StoreError && error.reason === "TENANT_ALREADY_EXISTS")) throw error
         const isMarked = (await findTenant(database, name))?.deleted !== undefined
         throw new StartError(isMarked ? beingDeleted(name) : `the tenant ${name} already exists`)
-      }),
-  )
+      })
+  })
   print(`created ${name}: create a key for it with: authwire keys create --name NAME --scopes all --tenant ${name}\n`)
 }
 

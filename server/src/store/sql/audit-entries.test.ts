@@ -20,7 +20,7 @@ describe.each(databaseTargets())("entries of several tenants, on %s", (target) =
   })
 
   const tenants = () => Promise.all(range(3).map(() => createTenant({ store }))) as Promise<[Caller, Caller, Caller]>
-  const entry: AuditEntry = { created: new Date(1_000), method: "m", code: "OK" }
+  const entry: AuditEntry = { created: new Date(Date.now() + 60_000), method: "m", code: "OK" }
   const countOf = async (caller: Caller) => (await store.audit.list(caller, {}, { size: 10 })).items.length
 
   test("are stored although those of one tenant cannot be", async () => {
@@ -31,6 +31,18 @@ describe.each(databaseTargets())("entries of several tenants, on %s", (target) =
     const failed = await store.audit.add({}, [...entries, { tenant: bad.tenant, entry: invalid }])
     expect([...failed.keys()]).toEqual([bad.tenant])
     expect(await Promise.all([bad, ...others].map(countOf))).toEqual([0, 1, 1])
+  })
+
+  test("of an earlier tenant are not stored for a later one of the name", async () => {
+    const [{ tenant }] = await tenants()
+    await store.tenants.mark({}, { name: tenant, deleted: new Date(0) })
+    while ((await store.tenants.deleteBatch({}, tenant, 10)) !== null);
+    const { created } = await store.tenants.create({}, { name: tenant, created: new Date(100_000) })
+    const at = (ms: number) => ({ ...entry, created: new Date(created.getTime() + ms) })
+    const entries = [-2, -1, 0, 1].map((ms) => ({ tenant, entry: at(ms) }))
+    expect(await store.audit.add({}, entries)).toEqual(new Map())
+    expect(await store.audit.add({}, entries.slice(0, 2))).toEqual(new Map())
+    expect((await store.audit.list({ tenant }, {}, { size: 10 })).items).toEqual([at(1), at(0)])
   })
 
   // SQLite has one lock for all rows.

@@ -1,10 +1,9 @@
 import { StoreError } from "../../errors/store-error.js"
 import { atMost } from "../../util/at-most.js"
-import type { AuditStore, StoredAuditEntry } from "../store.js"
+import type { AuditStore, StoredAuditEntry, Waiter } from "../store.js"
 import { firstTime, lastTime } from "../times.js"
 import type { AuditEntry } from "../types.js"
 import type { Database } from "./database.js"
-import type { Change } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { tenantNotFound } from "./schema/present-tenants.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
@@ -17,7 +16,7 @@ import { type WalkOf, walks } from "./walks/walks.js"
 const tenantsAtOnce = 4
 
 export function auditStore(database: Database, tokens: PageTokens): AuditStore {
-  const { auditEntries } = database.tables
+  const { auditEntries, tenants } = database.tables
   const listOf = (walk: WalkOf<"auditEntries">) =>
     listAlong(database, walk, {
       alias: "a",
@@ -32,32 +31,59 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
     tenant: listOf(walks.auditEntriesOfTenant),
   }
 
-  const insertOf = (tenant: string, { created, method, keyId, subject, ...details }: AuditEntry): Change =>
-    auditEntries.insertion({ tenant, created, method, keyId, subject, details })
+  const rowOf = (tenant: string, { created, method, keyId, subject, ...details }: AuditEntry) => {
+    return { tenant, created, method, keyId, subject, details }
+  }
+  // An entry may wait while its tenant is deleted and another one of the name is created.
+  const insertionOfWaiting = auditEntries.insertionSince("created")
+
+  const insert = (waiter: Waiter, entries: readonly StoredAuditEntry[]) =>
+    database.write(waiter, [], (sql) =>
+      sql.change(entries.map(({ tenant, entry }) => insertionOfWaiting(rowOf(tenant, entry)))),
+    )
+
+  /** Inserts entries of one tenant. Those of one that has been deleted meanwhile go with it. */
+  async function insertOwn(waiter: Waiter, name: string, entries: readonly StoredAuditEntry[]): Promise<void> {
+    try {
+      await insert(waiter, entries)
+    } catch (error) {
+      if (!failsBy(error, "no-parent")) throw error
+      const tenant = tenants.first(await database.reads(waiter).read(tenants.byKey, { name }))
+      const isOfTenant = ({ entry }: StoredAuditEntry) =>
+        tenant !== null && tenant.deleted === undefined && entry.created >= tenant.created
+      const rest = entries.filter(isOfTenant)
+      if (rest.length === entries.length) throw error
+      if (rest.length > 0) await insert(waiter, rest)
+    }
+  }
 
   return {
     async add(waiter, entries) {
       const failed = new Map<string, unknown>()
+      const byTenant = Map.groupBy(entries, ({ tenant }) => tenant)
       const inTurn = atMost(tenantsAtOnce)
-      const insert = async (tenants: [string, StoredAuditEntry[]][]): Promise<void> => {
-        const all = tenants.flatMap(([, own]) => own)
-        try {
-          await database.write(waiter, [], (sql) => sql.change(all.map(({ tenant, entry }) => insertOf(tenant, entry))))
-        } catch (error) {
-          if (tenants.length > 1 && !isOfDatabase(error))
-            await Promise.all(tenants.map((tenant) => inTurn(() => insert([tenant]))))
-          // The entries of a tenant that has been deleted meanwhile go with it.
-          else if (!failsBy(error, "no-parent")) for (const [tenant] of tenants) failed.set(tenant, error)
-        }
+      try {
+        await insert(waiter, entries)
+      } catch (error) {
+        const isOfAll = isOfDatabase(error) || (byTenant.size === 1 && !failsBy(error, "no-parent"))
+        const stored = [...byTenant].map(async ([tenant, own]) => {
+          try {
+            if (isOfAll) throw error
+            await inTurn(() => insertOwn(waiter, tenant, own))
+          } catch (ofTenant) {
+            failed.set(tenant, ofTenant)
+          }
+        })
+        await Promise.all(stored)
       }
-      await insert([...Map.groupBy(entries, ({ tenant }) => tenant)])
       return failed
     },
 
     together(caller, work) {
       const inTransaction = async (transaction: GroupTransaction) => {
         const { result, entries } = await work(transaction)
-        for (const entry of entries) await transaction.changeAtCommit(insertOf(caller.tenant, entry))
+        for (const entry of entries)
+          await transaction.changeAtCommit(auditEntries.insertion(rowOf(caller.tenant, entry)))
         return result
       }
       return againIfUnprepared(caller, () => database.write(caller, [], inTransaction)).catch((error: unknown) => {

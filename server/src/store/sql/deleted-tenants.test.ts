@@ -98,7 +98,8 @@ describe.each(databaseTargets())("tenants that are being deleted, on %s", (targe
     const row = { ...newUser(), tenant: caller.tenant }
     await expect(users.write({ missing: [row], changed: [] })).rejects.toMatchObject({ failure: "no-parent" })
     // The entries of other tenants are stored nevertheless.
-    const [present, entry] = [await createTenant({ store: one() }), { created, method: "m", code: "OK" }]
+    const present = await createTenant({ store: one() })
+    const entry = { created: new Date(), method: "m", code: "OK" }
     await one().audit.add(
       {},
       [caller, present].map(({ tenant }) => ({ tenant, entry })),

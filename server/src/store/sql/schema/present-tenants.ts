@@ -14,9 +14,12 @@ import type { Dialect } from "./dialect.js"
  * mark, every transaction that did not see the mark has ended.
  *
  * @param tenant a parameter.
+ * @param since a parameter with a time: null also if the tenant was created after it, so that the row is one of an earlier tenant of the
+ *   name. Default: none, for rows whose call has been authenticated by a key that goes with the tenant.
  */
-export function presentTenant(tenant: string, { lockOfParent }: Dialect): string {
-  return `(SELECT h.name FROM tenants h WHERE h.name = ${tenant} AND h.deleted IS NULL${lockOfParent})`
+export function presentTenant(tenant: string, { lockOfParent }: Dialect, since?: string): string {
+  const isSince = since === undefined ? "" : ` AND h.created <= ${since}`
+  return `(SELECT h.name FROM tenants h WHERE h.name = ${tenant} AND h.deleted IS NULL${isSince}${lockOfParent})`
 }
 
 /** Returns TENANT_NOT_FOUND for an insert that has failed by the condition, and any other error as it is. */

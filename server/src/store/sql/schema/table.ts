@@ -45,6 +45,8 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    * @param name distinguishes them from `insertion`.
    */
   insertionIf(name: string, condition: string): ChangeOf<Row>
+  /** Creates inserts that fail with "no-parent" also if the tenant was created after the time in a property of the row. */
+  insertionSince(property: keyof Row & string): ChangeOf<Row>
   /** Returns the statement that inserts `count` rows. */
   insertMany(count: number): Statement<readonly Row[]>
   /**
@@ -173,9 +175,9 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   )
   const isOfTenant = byProperty.has("tenant") && !isOfUser && !isOfWrite
   /** Expressions of a row for which the insert fails if its tenant does not exist or is being deleted. */
-  const ofTenant = (all: readonly string[], suffix = "") => ({
+  const ofTenant = (all: readonly string[], suffix = "", since?: string) => ({
     ...expressionsOf(all, suffix),
-    ...(isOfTenant && { tenant: () => presentTenant(`:tenant${suffix}`, dialect) }),
+    ...(isOfTenant && { tenant: () => presentTenant(`:tenant${suffix}`, dialect, since && `:${since}${suffix}`) }),
   })
   const insert = built(query().insert().into<Row>(name).values(ofTenant(properties)), ...properties)
   const inserting =
@@ -193,8 +195,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
       ...ofTenant(all, suffix),
       ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, dialect, condition) }),
     })
-  const insertsIf = (kind: string, condition?: string) => {
-    const expressions = guarded(condition)
+  const insertsOf = (kind: string, expressions: typeof expressionsOf) => {
     const one = built(query().insert().into<Row>(name).values(expressions(properties)), ...properties)
     return insertsInto(tableName, kind, one, inserting(expressions))
   }
@@ -212,8 +213,9 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
     key,
     width: selected.length,
     insert,
-    insertion: insertsIf("insert"),
-    insertionIf: insertsIf,
+    insertion: insertsOf("insert", guarded()),
+    insertionIf: (kind, condition) => insertsOf(kind, guarded(condition)),
+    insertionSince: (property) => insertsOf("insert since", (all, suffix) => ofTenant(all, suffix, property)),
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
