@@ -91,6 +91,7 @@ ${head}
 | request bytes that are incomplete, or whose calls have not ended (2.5 times ${flag("maxMessageBytes")} if more) | connection | ${bytes(limits.requestBytes)} | the stream is reset; in a pipeline TOO_MANY_CALLS |
 | the same, as long as further requests are read (1.5 times ${flag("maxMessageBytes")} if more) | connection | ${bytes(limits.requestBytesForMore)} | OVERLOADED, before the request is read |
 | bytes that each chunk of a request counts in addition | chunk | ${bytes(limits.chunkBytes)} |  |
+| chunks that wait to be read, as before a call is admitted | request of HTTP/1.1 | ${count(limits.unreadChunks)} | closed |
 | response bytes that the client has not read | connection | ${bytes(limits.answerBytes)} | ANSWERS_NOT_TAKEN, or the stream is reset |
 | the same, as long as further calls are made | connection | ${bytes(limits.answerBytesForMore)} | ANSWERS_NOT_TAKEN, before the request is read; above 1 MiB a pipeline is no longer read |
 
@@ -101,7 +102,7 @@ ${head}
 | duration of its stream (${flag("maxDeadlineMs")} plus ${seconds(limits.closeMs)}) | stream | ${seconds(preset("maxDeadlineMs") + limits.closeMs)} | reset |
 | time for one message of a stream to arrive, or to be read; for a rejection | stream | ${seconds(limits.messageMs)}; ${seconds(limits.rejectionMs)} | reset |
 | time that a stream lingers if answered before its request was complete | stream | ${seconds(limits.lingerMs)}; HTTP/1.1: ${seconds(limits.lingerHttp1Ms)} | closed |
-| bytes of the rest of such a request that are discarded | rejected stream | ${bytes(limits.lingerBytes)}; HTTP/1.1: ${bytes(limits.lingerHttp1Bytes)} | no more is read; HTTP/1.1: closed |
+| bytes of the rest of such a request that are discarded, with what its chunks count in addition | rejected stream | ${bytes(limits.lingerBytes)}; HTTP/1.1: ${bytes(limits.lingerHttp1Bytes)} | no more is read; HTTP/1.1: closed after the time |
 | bytes of too large a request that are discarded before the answer | admitted call | ${bytes(limits.tooLargeBytes)}, until it sends nothing for ${seconds(limits.tooLargeIdleMs)} | answered |
 | streams that linger at the same time | connection | ${count(limits.lingeringStreams)} | closed |
 
@@ -114,7 +115,7 @@ ${head}
 | requests with [signals](signals.md); each | address; request | ${count(limits.signalBurst)} at once, ${perSecond(limits.signalsPerSecond)}; ${bytes(limits.openRequestBytes)}, ${seconds(limits.signalMs)} | 429; 413, or closed |
 | requests for health, \`GET /healthz\` and \`/readyz\` included, before a call with a valid key | connection | ${count(limits.unauthenticatedHealthBurst)} at once, ${perSecond(limits.unauthenticatedHealthPerSecond)} | RATE_LIMITED; a \`GET\` is answered, and counts as a bad request |
 | requests to reflection, including those in a stream, in all | process | ${perSecond(limits.reflectionPerSecondInAll)} | RATE_LIMITED |
-| message | request | ${bytes(limits.openRequestBytes)} | reset |
+| message, and the sum that its chunks count in addition | request | ${bytes(limits.openRequestBytes)} each | reset |
 
 ## Calls and logs
 

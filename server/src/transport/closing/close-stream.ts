@@ -81,7 +81,7 @@ function linger(stream: Http2Stream): void {
   count.streams++
   let left: number = isAdmitted(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
-    left -= chunk.length
+    left -= chunk.length + limits.chunkBytes
     // Closing the stream at once could lose a status that HTTP/2 has not sent yet.
     if (left < 0 && !stream.closed) stream.pause()
   })

@@ -3,6 +3,7 @@ import type { Socket } from "node:net"
 import { type PeerTimeout, peerTimeout } from "../../util/peer-timeout.js"
 import { limits } from "../limits/limits.js"
 import type { ConnectHandler } from "./handler.js"
+import { boundParsing } from "./http1-parser.js"
 import { answerClientErrors, type ResponseHeaders } from "./response-headers.js"
 
 /** The connections of HTTP/1.1, which the HTTP listener hands to a server of Node that itself does not listen. */
@@ -74,24 +75,10 @@ export function http1Connections(options: {
         state.timeout.clear()
       })
       server.emit("connection", socket)
-      readUntilClosed(socket)
+      boundParsing(socket)
     },
     closeIdle() {
       for (const [socket, { unfinished }] of states) if (unfinished === 0) socket.destroy()
     },
   }
-}
-
-/** What Node calls for each request that it has parsed. It returns 2 if what follows is no HTTP, as after an upgrade. */
-type Parser = { onIncoming(...request: unknown[]): number }
-
-/**
- * Ends the parsing of what has arrived when the connection is closed, because it has too many requests. Node has no public way: it would
- * parse the rest of the chunk, thousands of requests, and make and abort each of them.
- */
-function readUntilClosed(socket: Socket): void {
-  const { parser } = socket as { parser?: Parser }
-  if (typeof parser?.onIncoming !== "function") return
-  const { onIncoming } = parser
-  parser.onIncoming = (...request) => (socket.destroyed ? 2 : onIncoming(...request))
 }

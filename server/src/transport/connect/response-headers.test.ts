@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import http from "node:http"
 import { type AddressInfo, connect } from "node:net"
+import { setImmediate } from "node:timers/promises"
 import { closed } from "@authwire/test-support/connections/closed.js"
 import { afterEach, expect, jest, test } from "@jest/globals"
 import { limits } from "../limits/limits.js"
@@ -102,6 +103,23 @@ test("an answer that ends the connection does not wait long for the rest of its 
   response?.end("early")
   jest.advanceTimersByTime(limits.lingerHttp1Ms)
   expect(await rest()).toContain("early")
+})
+
+test("of a request that was answered early a limited number of chunks is read, also of a single byte each", async () => {
+  const { client, send, received } = await open()
+  const [response] = await send("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n", 1)
+  const { socket } = response!.req
+  // It does not notice that its client has gone, because it is not read.
+  ends.push(() => socket.destroy())
+  response?.end("early")
+  await received("early")
+  for (let sent = 0; sent < 100; sent++) {
+    client.write("1\r\na\r\n".repeat(2_000))
+    await setImmediate()
+  }
+  expect(socket.destroyed).toBe(false)
+  // Node reads up to 64 KiB at once.
+  expect(socket.bytesRead).toBeLessThan(3 * 64 * 1024)
 })
 
 test("a client that stands still for seconds in a request that was answered early keeps its connection", async () => {

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream"
 import { peerTimeout } from "../../util/peer-timeout.js"
 import { isAdmitted } from "../closing/close-stream.js"
 import { limits } from "../limits/limits.js"
+import { readLittle, stopReading } from "./http1-parser.js"
 
 /** The header fields of every answer of a listener. */
 export type ResponseHeaders = Readonly<Record<string, string>>
@@ -24,7 +25,7 @@ const unfinished = new WeakMap<Duplex, Set<http.ServerResponse>>()
  * host, or with an unsupported expectation). Those answers have the header fields, too.
  *
  * If a request is answered before it is complete, the rest is discarded, so that it does not block the connection's next
- * request. Only a little is read. If that takes too long, the connection is closed.
+ * request. Only a little is read, in few chunks. If there is more, or that takes too long, the connection is closed.
  *
  * @param shouldReconnect Whether the connection ends after an answer, which then says so. Called when the answer begins.
  * Such an answer ends when the rest of its request was discarded, because a client that is still sending could lose it.
@@ -67,7 +68,9 @@ export function http1Response(
       }
       if (!this.#endsConnection || req.complete || req.destroyed) end()
       if (req.complete) return this
-      let left: number = isAdmitted(this) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
+      const wasAdmitted = isAdmitted(this)
+      if (!wasAdmitted) readLittle(req)
+      let left: number = wasAdmitted ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
       const timeout = peerTimeout(limits.lingerHttp1Ms, () => {
         end()
         if (!this.#endsConnection && !req.complete) req.socket.destroy()
@@ -78,10 +81,11 @@ export function http1Response(
       }
       req.once("end", over).once("close", over)
       req.on("data", (chunk: Buffer) => {
-        left -= chunk.length
+        left -= chunk.length + limits.chunkBytes
         if (left >= 0) return
         // Closing the connection at once could lose the answer that the client has not read yet.
         req.pause()
+        stopReading(req.socket)
         end()
       })
       req.resume()

@@ -33,6 +33,11 @@ export const limits = {
   requestBytesForMore: 6 * 1024 * 1024,
   /** The overhead that is counted for each chunk of them, in bytes: about the memory that Node needs for a chunk. */
   chunkBytes: 512,
+  /**
+   * Chunks of an HTTP/1.1 request that have arrived and that nobody has read, as long as its call is not admitted. A client may write a
+   * message in small pieces, but what arrives at once could be ten thousand of a single byte.
+   */
+  unreadChunks: 4_096,
   /** Bytes of answers that the client has not received yet. */
   answerBytes: 16 * 1024 * 1024,
   /** From this number of such bytes on no further call is made. */
@@ -45,7 +50,10 @@ export const limits = {
   reflectionStreamsInAll: 16,
   /** Requests to reflection per second, over all connections. */
   reflectionPerSecondInAll: 50,
-  /** The largest request to health or reflection, in bytes. For a stream it applies to each message. */
+  /**
+   * The largest request to health or reflection, in bytes, and the largest overhead of its chunks. For a stream it applies to each
+   * message.
+   */
   openRequestBytes: 16 * 1024,
   /**
    * Health requests that a connection may make per second, and in a burst after a pause. The probes `GET /healthz` and
@@ -77,7 +85,7 @@ export const limits = {
    * stands still for more than a second between the header and the body.
    */
   lingerHttp1Ms: 5_000,
-  /** Bytes of such a request that are still read and discarded over HTTP/2. */
+  /** Bytes of such a request, with the overhead of its chunks, that are still read and discarded over HTTP/2. */
   lingerBytes: 8 * 1024,
   /** The same over HTTP/1.1, where the connection can be used again only if the request is read to its end. */
   lingerHttp1Bytes: 32 * 1024,

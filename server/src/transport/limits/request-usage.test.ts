@@ -100,6 +100,15 @@ describe("a unary call", () => {
     usage.received(Buffer.alloc(1))
     expect(cut).toHaveBeenCalledTimes(1)
   })
+
+  test("of a method without a key may not arrive in very small chunks", () => {
+    const { usage, cut } = setUp(35_000, true)
+    const fitting = limits.openRequestBytes / limits.chunkBytes
+    for (let chunk = 0; chunk < fitting; chunk++) usage.received(Buffer.alloc(1))
+    expect(cut).not.toHaveBeenCalled()
+    usage.received(Buffer.alloc(1))
+    expect(cut).toHaveBeenCalledTimes(1)
+  })
 })
 
 describe("a stream", () => {

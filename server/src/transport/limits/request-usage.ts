@@ -55,10 +55,13 @@ export class RequestUsage {
     const { requests } = this.#connection
     this.#chunks += chunks
     this.#bytes += bytes
-    const held = this.#bytes + this.#chunks * limits.chunkBytes
+    const overhead = this.#chunks * limits.chunkBytes
+    const held = this.#bytes + overhead
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
-    if ((this.isOpen && this.#bytes > limits.openRequestBytes) || !requests.take(held)) this.cut()
+    // The largest request fits even if each of its packets is a chunk.
+    const isTooLarge = this.isOpen && Math.max(this.#bytes, overhead) > limits.openRequestBytes
+    if (isTooLarge || !requests.take(held)) this.cut()
     else this.#requestBytes = held
   }
 
