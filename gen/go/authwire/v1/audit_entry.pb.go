@@ -45,9 +45,9 @@ type AuditEntry struct {
 	TraceId *string `protobuf:"bytes,8,opt,name=trace_id,json=traceId,proto3,oneof" json:"trace_id,omitempty"`
 	// What else the schema records about calls of the method (`audit_fields`), such as `session_id` or `revoked`.
 	Fields *structpb.Struct `protobuf:"bytes,9,opt,name=fields,proto3" json:"fields,omitempty"`
-	// If many calls of a method with the same key were rejected with the same reason within a second: the number of those that
-	// have no entry of their own. Then the entry has no user. With the code `DATA_LOSS`: the number of calls whose entries could
-	// not be stored. Then the entry has neither method nor user. Otherwise 0.
+	// If many calls with the same key were rejected with the same reason within a second: the number of those that have no
+	// entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
+	// neither method nor user. Otherwise 0.
 	Count int64 `protobuf:"varint,10,opt,name=count,proto3" json:"count,omitempty"`
 	// Name of the caller's API key, as it was when the call was made. Absent: the service requires no keys, or the entry was
 	// written before names were recorded.

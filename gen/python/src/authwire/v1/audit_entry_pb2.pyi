@@ -52,9 +52,9 @@ class AuditEntry(_message.Message):
     trace_id: _builtins.str
     """Id of the call's trace, if it is known."""
     count: _builtins.int
-    """If many calls of a method with the same key were rejected with the same reason within a second: the number of those that
-    have no entry of their own. Then the entry has no user. With the code `DATA_LOSS`: the number of calls whose entries could
-    not be stored. Then the entry has neither method nor user. Otherwise 0.
+    """If many calls with the same key were rejected with the same reason within a second: the number of those that have no
+    entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
+    neither method nor user. Otherwise 0.
     """
     key_name: _builtins.str
     """Name of the caller's API key, as it was when the call was made. Absent: the service requires no keys, or the entry was

@@ -82,9 +82,9 @@ export declare type AuditEntry = Message<"authwire.v1.AuditEntry"> & {
   fields?: JsonObject | undefined;
 
   /**
-   * If many calls of a method with the same key were rejected with the same reason within a second: the number of those that
-   * have no entry of their own. Then the entry has no user. With the code `DATA_LOSS`: the number of calls whose entries could
-   * not be stored. Then the entry has neither method nor user. Otherwise 0.
+   * If many calls with the same key were rejected with the same reason within a second: the number of those that have no
+   * entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
+   * neither method nor user. Otherwise 0.
    *
    * @generated from field: int64 count = 10;
    */
