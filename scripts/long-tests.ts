@@ -1,4 +1,4 @@
-// Prints the long tests whose code has changed since the last release or in the last 30 commits, one line each: a test
+// Prints the long tests whose code has changed since the last release or in the last 25 commits, one line each: a test
 // file or a target of make. CI runs these. `--all` prints all. Standard error says which are left out.
 //
 //   node scripts/long-tests.ts [--all]
@@ -97,13 +97,13 @@ const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8",
 function changes(): { since: string; files: string[] } | undefined {
   for (const since of [
     ["describe", "--tags", "--abbrev=0", "--match", "v*"],
-    ["rev-parse", "--verify", "HEAD~30"],
+    ["rev-parse", "--verify", "HEAD~25"],
   ]) {
     try {
       const base = git(...since).trim()
       return { since: base.slice(0, 12), files: git("diff", "--name-only", base, "HEAD").trim().split("\n") }
     } catch {
-      // There is no release, or the history is shorter than 30 commits.
+      // There is no release, or the history is shorter than 25 commits.
     }
   }
   return undefined
