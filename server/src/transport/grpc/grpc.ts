@@ -76,9 +76,10 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     superviseSession(session, socket, connection, { idleMs: options.idleTimeoutMs })
     session.on("stream", (stream, headers) => {
       stream.on("error", ignore)
-      const wasReset = stream.closed
+      // It is reset already, which superviseSession counts, and is only ended.
+      if (stream.closed) return onStream(stream, headers)
       connection.inTurns(() => {
-        if (stream.closed && !wasReset) connection.countUnauthenticated()
+        if (stream.closed) connection.countUnauthenticated()
         onStream(stream, headers)
       })
     })

@@ -6,6 +6,12 @@ import { type Cell, type Change, makeChanges } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { ConnectionPermits } from "./connection-permits.js"
 
+/**
+ * For how long units may join a transaction, in milliseconds. All of them wait for its commit, so that otherwise a short write of one
+ * tenant would wait for many long ones of another.
+ */
+const openMs = 20
+
 /** The failure of a unit whose transaction was rolled back, most often because of another unit. */
 export class RolledBack extends Error {}
 
@@ -16,7 +22,7 @@ export class RolledBack extends Error {}
  *   state       what happens                            next state, and when
  *   ----------  --------------------------------------  --------------------------------------------------------------------
  *   open        a unit runs; others may wait            open: the unit is done, and a waiter joins
- *                                                       ending: the unit is done, and nobody waits or it is full
+ *                                                       ending: the unit is done, and nobody waits, it is full, or its time is over
  *                                                       alone: a statement fails, or the unit gives up after it has written
  *   alone       a unit runs that nobody joins           ending: the unit is done or has given up
  *   ending      the changes of all units are made       committing: they succeed;  over: one fails, and all is rolled back
@@ -30,6 +36,7 @@ export class Group {
   /** Whether it counts as one that the next group waits for. */
   #isCounted: boolean
   #units = 0
+  readonly #begun = performance.now()
   /** The units that are done, and are rolled back with the one that runs. */
   done: PromiseWithResolvers<void>[] = []
   #changes: Change[] = []
@@ -84,7 +91,8 @@ export class Group {
 
   /** Lets the next unit join, or commits. */
   pass(): void {
-    if (this.state === "open" && this.#units < this.#limit && this.#permits.offer(this)) return
+    const mayBeJoined = this.#units < this.#limit && performance.now() - this.#begun < openMs
+    if (this.state === "open" && mayBeJoined && this.#permits.offer(this)) return
     this.#commit()
   }
 
