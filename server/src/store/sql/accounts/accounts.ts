@@ -1,4 +1,5 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { isListOfObjects } from "../../../util/json.js"
 import { accountEtag, checkEtag, staleEtag } from "../../etag.js"
 import type { AccountStore, Caller } from "../../store.js"
 import type { Account, AccountKey, ListedAccount } from "../../types.js"
@@ -9,6 +10,7 @@ import { failsBy } from "../query/statement-error.js"
 import { plainZero } from "../schema/column-types.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { ofPresentUser } from "../schema/present-users.js"
+import { UnreadableRow } from "../schema/row-reader.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
 import { userChecks } from "../users/user-checks.js"
@@ -48,7 +50,7 @@ export function accountStore(
   const nameOf = (caller: Caller, key: AccountKey) => accounts.nameOf(keyOf(caller, key))
   const first = ({ tenant }: Caller, rows: Parameters<typeof accounts.first>[0]): Account | null => {
     const row = accounts.first(rows)
-    return row === null ? null : sealed.open(row, tenant)
+    return row === null ? null : sealed.open(checked(row), tenant)
   }
 
   const list = listAlong(database, walks.accountsOfUser, {
@@ -155,12 +157,18 @@ export function accountStore(
         name: ["accounts", tenant, userId],
         first: { provider: "", providerAccountId: "" },
         values: { of: { tenant, userId } },
-        itemOf: (cells): ListedAccount => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
+        itemOf: (cells): ListedAccount => ({ ...shown(checked(accounts.row(cells))), ...timesOf(accounts, cells) }),
         reads,
         signal: caller.signal,
       })
     },
   }
+}
+
+/** Throws UnreadableRow for an account that no answer can carry. An import reads it as well, and names the rule that it breaks. */
+function checked(row: Account): Account {
+  if (isListOfObjects(row.authorization_details ?? [])) return row
+  throw new UnreadableRow({ table: "accounts", column: "authorization_details", id: row.userId })
 }
 
 /**

@@ -1,5 +1,5 @@
 import { EntitySchema } from "typeorm"
-import { isListOfObjects, isObject } from "../../../util/json.js"
+import { isObject } from "../../../util/json.js"
 import { type ColumnTypes, tenantColumn } from "./column-types.js"
 import type {
   AccountRow,
@@ -77,7 +77,7 @@ export function entities(types: ColumnTypes) {
         scope: { name: "scope", nullable: true, ...text() },
         expires_in: { name: "expires_in", nullable: true, ...double() },
         expires_at: { name: "expires_at", nullable: true, ...double() },
-        authorization_details: { name: "authorization_details", nullable: true, ...json(isListOrNone) },
+        authorization_details: { name: "authorization_details", nullable: true, ...json() },
         extra: { name: "extra", ...json(isObjectOrSealed) },
         ...times,
         refreshHolder: { name: "refresh_holder", ...ofRefresh, ...key(63) },
@@ -174,10 +174,6 @@ export function entities(types: ColumnTypes) {
 /** The further fields of an account are sealed as a whole: see sealed-accounts.ts. */
 function isObjectOrSealed(value: unknown): boolean {
   return isObject(value) || typeof value === "string"
-}
-
-function isListOrNone(value: unknown): boolean {
-  return value === null || isListOfObjects(value)
 }
 
 /**
