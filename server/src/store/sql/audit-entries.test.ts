@@ -46,16 +46,16 @@ describe.each(databaseTargets())("entries of several tenants, on %s", (target) =
   })
 
   // SQLite has one lock for all rows.
-  const onServers = target === "sqlite" ? test.skip : test
-  onServers("are stored although the row of one tenant is locked", async () => {
-    const [locked, ...others] = await tenants()
-    await database.sql("BEGIN")
-    await database.sql("UPDATE tenants SET created = created WHERE name = ?", [locked.tenant])
-    await database.sql("SELECT * FROM tenants WHERE name = ? FOR UPDATE", [locked.tenant])
-    const entries = [locked, ...others].map(({ tenant }) => ({ tenant, entry }))
-    const failed = await store.audit.add({}, entries)
-    await database.sql("COMMIT")
-    expect([...failed]).toEqual([[locked.tenant, expect.objectContaining({ reason: "CONFLICT" })]])
-    expect(await Promise.all([locked, ...others].map(countOf))).toEqual([0, 1, 1])
-  })
+  if (target !== "sqlite")
+    test("are stored although the row of one tenant is locked", async () => {
+      const [locked, ...others] = await tenants()
+      await database.sql("BEGIN")
+      await database.sql("UPDATE tenants SET created = created WHERE name = ?", [locked.tenant])
+      await database.sql("SELECT * FROM tenants WHERE name = ? FOR UPDATE", [locked.tenant])
+      const entries = [locked, ...others].map(({ tenant }) => ({ tenant, entry }))
+      const failed = await store.audit.add({}, entries)
+      await database.sql("COMMIT")
+      expect([...failed]).toEqual([[locked.tenant, expect.objectContaining({ reason: "CONFLICT" })]])
+      expect(await Promise.all([locked, ...others].map(countOf))).toEqual([0, 1, 1])
+    })
 })
