@@ -77,10 +77,7 @@ function withoutReasons(router: Router): Router {
     ...method,
     unary: (read, call) => method.unary(read, call).catch(remove),
     unaryBytes: (read, call) => method.unaryBytes(read, call).catch(remove),
-    unaryEncoded: {
-      protobuf: (read, call) => method.unaryEncoded.protobuf(read, call).catch(remove),
-      json: (read, call) => method.unaryEncoded.json(read, call).catch(remove),
-    },
+    unaryJson: (read, call) => method.unaryJson(read, call).catch(remove),
     async *stream(requests, call) {
       try {
         yield* method.stream(requests, call)

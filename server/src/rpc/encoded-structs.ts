@@ -1,6 +1,5 @@
 import {
   create,
-  type DescField,
   type DescMessage,
   type JsonObject,
   type Message,
@@ -10,12 +9,10 @@ import {
   toJson,
 } from "@bufbuild/protobuf"
 import { WireType } from "@bufbuild/protobuf/wire"
-import { StructSchema } from "@bufbuild/protobuf/wkt"
-import { oncePer } from "../util/once-per.js"
 import { encodeStruct } from "./struct-encoding.js"
+import { isStruct, type MessageField, messagesIn, partOf, structFieldsOf } from "./struct-fields.js"
 
 type UnknownFields = NonNullable<Message["$unknown"]>
-type OneOf = { readonly case: string | undefined; readonly value?: unknown }
 
 /**
  * Returns a message with the same encoding, in which each google.protobuf.Struct is encoded already: it has become an unknown
@@ -25,7 +22,7 @@ export function withEncodedStructs<S extends DescMessage>(desc: S, message: Mess
   const values = message as unknown as Readonly<Record<string, unknown>>
   const $unknown: UnknownFields = []
   let changed: Record<string, unknown> | undefined
-  for (const field of fieldsOf(desc)) {
+  for (const field of structFieldsOf(desc)) {
     const { name, value } = partOf(values, field)
     if (value === undefined) continue
     const left = withoutStructs(field, value, $unknown)
@@ -34,13 +31,6 @@ export function withEncodedStructs<S extends DescMessage>(desc: S, message: Mess
     changed[name] = field.oneof === undefined ? left : { case: left && field.localName, value: left }
   }
   return changed === undefined ? message : { ...message, ...changed, $unknown }
-}
-
-/** Returns the value of a field, undefined if it has none, and the property that has it. */
-function partOf(values: Readonly<Record<string, unknown>>, { localName, oneof }: DescField) {
-  if (oneof === undefined) return { name: localName, value: values[localName] }
-  const one = values[oneof.localName] as OneOf
-  return { name: oneof.localName, value: one.case === localName ? one.value : undefined }
 }
 
 /** Returns what toBinary returns. */
@@ -57,11 +47,11 @@ export function bytesOf<S extends DescMessage>(desc: S, message: MessageShape<S>
 export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>, registry?: Registry): JsonObject {
   let left = message as unknown as Readonly<Record<string, unknown>>
   const parts: JsonObject = {}
-  for (const field of fieldsOf(desc)) {
+  for (const field of structFieldsOf(desc)) {
     const { name, value } = partOf(left, field)
-    const items = (field.fieldKind === "list" ? value : [value]) as unknown[]
-    if (value === undefined || items.length === 0) continue
-    const of = field.message as DescMessage
+    const items = messagesIn(field, value)
+    if (items.length === 0) continue
+    const of = field.message
     const json = items.map((item) => (isStruct(of) ? (item as JsonObject) : jsonOf(of, item as Message, registry)))
     parts[field.jsonName] = field.fieldKind === "list" ? json : (json[0] as JsonObject)
     // Something empty keeps the places of the properties.
@@ -79,10 +69,10 @@ export function jsonOf<S extends DescMessage>(desc: S, message: MessageShape<S>,
 export function withShallowStructs<S extends DescMessage>(desc: S, message: MessageShape<S>): MessageShape<S> {
   const values = message as unknown as Readonly<Record<string, unknown>>
   const changed: Record<string, unknown> = {}
-  for (const field of fieldsOf(desc)) {
+  for (const field of structFieldsOf(desc)) {
     const { name, value } = partOf(values, field)
     if (value === undefined) continue
-    const of = field.message as DescMessage
+    const of = field.message
     const shallow = (item: unknown) =>
       isStruct(of) ? shallowObject(item as JsonObject) : withShallowStructs(of, item as Message)
     const left = field.fieldKind === "list" ? (value as unknown[]).map(shallow) : shallow(value)
@@ -98,13 +88,9 @@ function shallowObject(object: JsonObject): JsonObject {
 }
 
 /** Adds the Structs of a field to `encoded`, and returns what is left of its value. */
-function withoutStructs(
-  { fieldKind, number: no, message }: DescField,
-  value: unknown,
-  encoded: UnknownFields,
-): unknown {
-  const items = (fieldKind === "list" ? value : [value]) as unknown[]
-  const desc = message as DescMessage
+function withoutStructs(field: MessageField, value: unknown, encoded: UnknownFields): unknown {
+  const { fieldKind, number: no, message: desc } = field
+  const items = messagesIn(field, value)
   if (isStruct(desc)) {
     for (const item of items)
       encoded.push({ no, wireType: WireType.LengthDelimited, data: encodeStruct(item as JsonObject) })
@@ -113,16 +99,4 @@ function withoutStructs(
   const parts = items.map((item) => withEncodedStructs(desc, item as Message))
   if (parts.every((part, index) => part === items[index])) return value
   return fieldKind === "list" ? parts : parts[0]
-}
-
-/** The fields that are Structs, or messages in which there may be some. */
-const fieldsOf = oncePer(({ fields }: DescMessage): readonly DescField[] =>
-  fields.filter(
-    ({ fieldKind, message }) =>
-      fieldKind !== "map" && message !== undefined && (isStruct(message) || fieldsOf(message).length > 0),
-  ),
-)
-
-function isStruct({ typeName }: DescMessage): boolean {
-  return typeName === StructSchema.typeName
 }

@@ -27,10 +27,10 @@ export interface Method {
    * @param read Reads the request. Called at most once.
    */
   readonly unary: (read: Read<Message>, call: Call) => Promise<Message>
-  /** The same from bytes to bytes. */
+  /** The same from bytes of protobuf to bytes. */
   readonly unaryBytes: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
-  /** The same from a message to bytes of protobuf or JSON. */
-  readonly unaryEncoded: Readonly<Record<"protobuf" | "json", (read: Read<Message>, call: Call) => Promise<Uint8Array>>>
+  /** The same in JSON. */
+  readonly unaryJson: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
   /** Handles a streaming call. As with `unary`, nothing is read from `requests` before the call is admitted. */
   readonly stream: Stream
   readonly codec: Codec
@@ -45,8 +45,6 @@ export interface Router {
   readonly maxDeadlineMs: number
   /** Awaited before a method reads a message of a stream that has arrived; undefined if it may at once. See turnWhenLate. */
   readonly messageTurn: (owner: Owner) => Promise<void> | undefined
-  /** Awaited before the request of a unary call is decoded; undefined if it is small. See turnIfLarge. */
-  readonly requestTurn: ReturnType<typeof turnIfLarge<Owner>>
   /** See RouterOptions. */
   readonly registry: Registry | undefined
   /** Records a call that a listener rejected before it began. */
@@ -138,15 +136,9 @@ export function createRouter(options: RouterOptions): Router {
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
         begin: (one) => active.begin(method, one, isPipeline),
-        unary: runUnary<Message, Message>(parts, { ...ofMessages, encode: unchanged, bytesOf: sizeOfPart }),
-        unaryBytes: runUnary(parts, {
-          ...{ bytesIn: lengthOf, decode: codec.decode },
-          ...{ encode: codec.encodeInTurns, bytesOf: lengthOf },
-        }),
-        unaryEncoded: {
-          protobuf: runUnary(parts, { ...ofMessages, encode: codec.encodeInTurns, bytesOf: lengthOf }),
-          json: runUnary(parts, { ...ofMessages, encode: codec.encodeJsonInTurns, bytesOf: lengthOf }),
-        },
+        unary: runUnary<Message, Message>(parts, ofMessages),
+        unaryBytes: runUnary(parts, { ...ofBytes, decode: codec.decode, encode: codec.encodeInTurns }),
+        unaryJson: runUnary(parts, { ...ofBytes, decode: codec.decodeJson, encode: codec.encodeJsonInTurns }),
         stream: runStream(method, parts, stream),
         codec,
       }
@@ -164,7 +156,6 @@ export function createRouter(options: RouterOptions): Router {
     services,
     maxDeadlineMs,
     messageTurn,
-    requestTurn,
     registry: options.registry,
     rejected: observer.rejected,
     drain: (graceMs) => active.drain(graceMs),
@@ -188,5 +179,8 @@ function unchanged(message: Message): Message {
   return message
 }
 
-/** Requests that a listener has decoded. */
-const ofMessages = { decode: unchanged, bytesIn: (_: Message) => 0 }
+/** Calls whose messages a listener decodes and encodes. */
+const ofMessages = { decode: unchanged, bytesIn: () => 0, encode: unchanged, bytesOf: sizeOfPart }
+
+/** Calls whose messages the method decodes and encodes. */
+const ofBytes = { bytesIn: lengthOf, bytesOf: lengthOf }

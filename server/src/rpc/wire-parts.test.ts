@@ -31,18 +31,6 @@ test.each<[string, DescMessage, Uint8Array]>([
   expect(hasTooManyParts(desc, bytes)).toBe(true)
 })
 
-test("S-31: the parts of a message that occurs again count again, because it is merged", () => {
-  const property = (name: string) =>
-    inField(6, inField(1, Buffer.concat([inField(1, Buffer.from(name)), inField(2, times(1, [8, 0]))])))
-  const properties = (count: number) =>
-    Buffer.concat(Array.from({ length: count }, (_, n) => property(`a property ${n}`)))
-  const large = withList(0, maxParts / 8)
-  expect(hasTooManyParts(CreateUserRequestSchema, properties(100))).toBe(false)
-  expect(hasTooManyParts(CreateUserRequestSchema, properties(400))).toBe(true)
-  expect(hasTooManyParts(CreateUserRequestSchema, Buffer.concat([large, times(1, empty(6))]))).toBe(false)
-  expect(hasTooManyParts(CreateUserRequestSchema, Buffer.concat([large, times(4, empty(6))]))).toBe(true)
-})
-
 /** A list with as many zeros, within so many lists. */
 const nested = (depth: number, zeros: number): JsonObject[string] =>
   depth === 0 ? Array.from({ length: zeros }, () => 0) : [nested(depth - 1, zeros)]

@@ -3,14 +3,8 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { oncePer } from "../util/once-per.js"
 import { maxParts } from "./interceptors/validation.js"
 
-/** Messages: those of a list or map, or one, whose occurrences are merged. */
-interface Messages {
-  of(): Shape
-  readonly isOne: boolean
-}
-
 /** What a field contains, by the number of the field: messages, or numbers that may be packed. Absent: neither, or unknown. */
-type Shape = ReadonlyMap<number, "numbers" | Messages>
+type Shape = ReadonlyMap<number, "numbers" | (() => Shape)>
 
 const shapeOf = oncePer(
   (desc: DescMessage): Shape =>
@@ -22,14 +16,14 @@ const shapeOf = oncePer(
     ),
 )
 
-function contentOf({ fieldKind, message, scalar }: DescField): "numbers" | Messages | undefined {
+function contentOf({ fieldKind, message, scalar }: DescField): "numbers" | (() => Shape) | undefined {
   if (message === undefined) {
     const isText = scalar === ScalarType.STRING || scalar === ScalarType.BYTES
     return fieldKind === "list" && !isText ? "numbers" : undefined
   }
   // An entry of a map is a message, whose field 2 is the value.
-  const messages = { of: () => shapeOf(message), isOne: fieldKind === "message" }
-  return fieldKind === "map" ? { of: () => new Map([[2, messages]]), isOne: false } : messages
+  const messages = () => shapeOf(message)
+  return fieldKind === "map" ? () => new Map([[2, messages]]) : messages
 }
 
 /** Protobuf parsers read no message that is nested deeper. */
@@ -42,16 +36,12 @@ const fewBytes = 1024
  * Returns whether the encoding of a message has more fields and entries, at any depth, than `validation` allows parts. Decoding
  * 4 MiB of empty entries takes many times as long as counting them, and no other call is served meanwhile. False if the bytes
  * cannot be read, which their decoder reports.
- *
- * Where a field of one message occurs again, its earlier parts count again: the decoder merges the occurrences, and makes a Struct anew
- * each time.
  */
 export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
   if (bytes.length <= fewBytes) return false
   const reader = new BinaryReader(bytes)
   let parts = 0
   const count = (shape: Shape, end: number, depth: number): void => {
-    let merged: Map<number, number> | undefined
     while (reader.pos < end && parts <= maxParts) {
       const [number, wireType] = reader.tag()
       parts++
@@ -60,16 +50,7 @@ export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
       else {
         const last = reader.uint32() + reader.pos
         if (content === "numbers") parts += numbersIn(bytes.subarray(reader.pos, last))
-        else {
-          const before = parts
-          count(content.of(), last, depth + 1)
-          if (content.isOne) {
-            merged ??= new Map()
-            const all = parts - before + 1 + (merged.get(number) ?? 0)
-            parts = before + all
-            merged.set(number, all)
-          }
-        }
+        else count(content(), last, depth + 1)
         reader.pos = last
       }
     }

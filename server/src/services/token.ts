@@ -5,7 +5,6 @@ import { Failure } from "../errors/failure.js"
 import { StoreError } from "../errors/store-error.js"
 import { readableClaims } from "../introspection/request-session.js"
 import type { Implementation } from "../rpc/call.js"
-import { checkJson } from "../rpc/json.js"
 import type { Caller, SessionPolicyStore } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
 import { oncePer } from "../util/once-per.js"
@@ -44,7 +43,6 @@ export function tokenService(deps: {
   return {
     async encode(request, caller) {
       const { payload = {}, salt, nextAuth4 } = request
-      checkJson(payload, "payload")
       const longest = ((await deps.longestAge(caller.tenant)) ?? Number.POSITIVE_INFINITY) / 1000
       const maxAge = (request.maxAge ?? defaultMaxAge) > longest ? longest : request.maxAge
       const params = {

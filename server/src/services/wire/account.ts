@@ -8,10 +8,9 @@ import {
 import type { JsonObject } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { expiryOf } from "../../provider-tokens/expiry.js"
-import { checkJson } from "../../rpc/json.js"
 import { accountEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
-import { fromExtra, timesOf, toExtra, toMilliseconds, type Whole, type WholeMessage } from "./values.js"
+import { fromExtra, timesOf, toMilliseconds, type Whole, type WholeMessage } from "./values.js"
 
 export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAccountKey {
   const { userId, provider, providerAccountId } = request
@@ -51,11 +50,8 @@ export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
     scope: request.scope,
     expires_in: request.expiresIn,
     expires_at: request.expiresAt,
-    authorization_details: request.authorizationDetails?.items.map((item, index) => {
-      checkJson(item, `authorization_details.items[${index}]`)
-      return item
-    }),
-    extra: toExtra(request.extra),
+    authorization_details: request.authorizationDetails?.items,
+    extra: request.extra ?? {},
   }
 }
 

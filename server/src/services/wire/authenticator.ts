@@ -1,7 +1,7 @@
 import type { AuthenticatorSchema, CreateAuthenticatorRequest } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type * as domain from "../../store/types.js"
-import { fromExtra, timesOf, toExtra, type Whole, type WholeMessage } from "./values.js"
+import { fromExtra, timesOf, type Whole, type WholeMessage } from "./values.js"
 
 export function toAuthenticator(request: CreateAuthenticatorRequest): Whole<domain.Authenticator> {
   return {
@@ -13,7 +13,7 @@ export function toAuthenticator(request: CreateAuthenticatorRequest): Whole<doma
     credentialDeviceType: request.credentialDeviceType,
     credentialBackedUp: request.credentialBackedUp,
     transports: request.transports,
-    extra: toExtra(request.extra),
+    extra: request.extra ?? {},
     displayName: undefined,
     lastUsed: undefined,
   }

@@ -14,7 +14,6 @@ import {
   fromExtra,
   required,
   toDate,
-  toExtra,
   toExtraPatch,
   toMilliseconds,
   unknownPath,
@@ -27,7 +26,7 @@ export function toSession(request: CreateSessionRequest): Whole<Omit<domain.Sess
     sessionToken: request.sessionToken,
     userId: request.userId,
     expires: toDate(required(request.expires, "expires"), "expires"),
-    extra: toExtra(request.extra),
+    extra: request.extra ?? {},
   }
 }
 

@@ -10,16 +10,7 @@ import type {
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { userEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
-import {
-  fromExtra,
-  timesOf,
-  toDate,
-  toExtra,
-  toExtraPatch,
-  unknownPath,
-  type Whole,
-  type WholeMessage,
-} from "./values.js"
+import { fromExtra, timesOf, toDate, toExtraPatch, unknownPath, type Whole, type WholeMessage } from "./values.js"
 
 export function toUser(request: CreateUserRequest, id: string): Whole<Omit<domain.User, "disabled">> {
   return {
@@ -28,7 +19,7 @@ export function toUser(request: CreateUserRequest, id: string): Whole<Omit<domai
     emailVerified: request.emailVerified && toDate(request.emailVerified, "email_verified"),
     name: request.name,
     image: request.image,
-    extra: toExtra(request.extra),
+    extra: request.extra ?? {},
   }
 }
 

@@ -2,7 +2,6 @@ import type { ListUsersRequest } from "@authwire/proto"
 import type { DescMessage, JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf"
 import { type Duration, type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Failure, invalidField, type Reason } from "../../errors/failure.js"
-import { checkJson } from "../../rpc/json.js"
 import type * as domain from "../../store/types.js"
 
 // The files of this folder are the only mapping between messages and domain types. Requests have been validated by now, so
@@ -66,18 +65,12 @@ export function unknownPath(): Failure {
   return invalidField("update_mask", "must name whole fields; to set a key of extra, name extra")
 }
 
-export function toExtra(extra: JsonObject | undefined): domain.Extra {
-  if (extra === undefined) return {}
-  checkJson(extra, "extra")
-  return extra
-}
-
 /**
  * Converts the `extra` of an update, without nulls of the properties that have a field. A read may return such nulls, so an update
  * accepts them, but they clear nothing: a field is cleared by its own path.
  */
 export function toExtraPatch(extra: JsonObject | undefined, fields: ReadonlySet<string>): domain.Extra {
-  return Object.fromEntries(Object.entries(toExtra(extra)).filter(([name]) => !fields.has(name)))
+  return Object.fromEntries(Object.entries(extra ?? {}).filter(([name]) => !fields.has(name)))
 }
 
 export function fromExtra(extra: domain.Extra): JsonObject | undefined {

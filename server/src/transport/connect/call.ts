@@ -5,7 +5,6 @@ import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
 import { asUnreadable, type Outcome } from "./foreign-errors.js"
-import type { UnparsedJson } from "./json-faults.js"
 
 /** How Connect's handler reaches a call, which begins with its header. Its request is read once it is admitted. */
 export interface HttpCall {
@@ -18,22 +17,22 @@ export interface HttpCall {
   readonly outcome: Outcome | undefined
 }
 
-/** T is the answer: a message, or one that is encoded. */
-export interface HttpUnaryCall<T> extends HttpCall {
+/** I is the request and O the answer: a message, or one that is encoded. */
+export interface HttpUnaryCall<I, O> extends HttpCall {
   /** Passes the request to the method and returns its answer. Rejects with a Failure. */
-  answer(request: Message): Promise<T>
+  answer(request: I): Promise<O>
 }
 
 export interface HttpStreamCall extends HttpCall {
   /** Passes the requests to the method and returns its answers. Throws Connect's error. */
-  answers(requests: AsyncIterable<Message>): AsyncIterable<Message>
+  answers(requests: AsyncIterable<Uint8Array>): AsyncIterable<Message>
 }
 
-export function beginUnary<T>(
-  unary: (read: () => Promise<Message>, call: Call) => Promise<T>,
+export function beginUnary<I, O>(
+  unary: (read: () => Promise<I>, call: Call) => Promise<O>,
   call: Call,
-): HttpUnaryCall<T> {
-  const request = Promise.withResolvers<Message>()
+): HttpUnaryCall<I, O> {
+  const request = Promise.withResolvers<I>()
   const admitted = Promise.withResolvers<void>()
   let outcome: Outcome | undefined
   const read = () => {
@@ -69,28 +68,28 @@ export function beginUnary<T>(
 }
 
 /**
- * @param unparsed What has arrived of the requests, if they are in JSON.
+ * @param decode Decodes a request. Throws a Failure.
  * @param onRequest Awaited before each request of the stream is read. Throws if there are too many.
  */
 export function beginStream(
   method: Method,
   options: CallOptions,
-  unparsed: UnparsedJson | undefined,
+  decode: (bytes: Uint8Array) => Message,
   onRequest: (isFirst: boolean) => Promise<void>,
 ): HttpStreamCall {
   const call = method.begin(options)
   const { signal } = call
-  const requests = Promise.withResolvers<AsyncIterable<Message>>()
+  const requests = Promise.withResolvers<AsyncIterable<Uint8Array>>()
   // They may fail before the method reads them.
   requests.promise.catch(() => {})
   const admitted = Promise.withResolvers<void>()
   async function* read(): AsyncIterable<Message> {
     admitted.resolve()
     let isFirst = true
-    for await (const message of await orAborted(requests.promise, signal)) {
+    for await (const bytes of await orAborted(requests.promise, signal)) {
       await onRequest(isFirst)
       isFirst = false
-      yield message
+      yield decode(bytes)
     }
   }
   const stream = method.stream(read(), call)[Symbol.asyncIterator]()
@@ -124,7 +123,7 @@ export function beginStream(
     },
     async *answers(messages) {
       isMade = true
-      requests.resolve(readable(messages, method, unparsed))
+      requests.resolve(readable(messages))
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) {
           outcome = "answered"
@@ -141,14 +140,10 @@ export function beginStream(
   }
 }
 
-async function* readable(
-  messages: AsyncIterable<Message>,
-  method: Method,
-  unparsed: UnparsedJson | undefined,
-): AsyncIterable<Message> {
+async function* readable(messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   try {
     yield* messages
   } catch (error) {
-    throw asUnreadable(error, method.desc, unparsed) ?? new Failure("CANCELLED", { cause: error })
+    throw asUnreadable(error) ?? new Failure("CANCELLED", { cause: error })
   }
 }

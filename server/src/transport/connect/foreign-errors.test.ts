@@ -1,4 +1,3 @@
-import { UserService } from "@authwire/proto"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { expect, test } from "@jest/globals"
 import { asUnreadable } from "./foreign-errors.js"
@@ -7,11 +6,7 @@ import { asUnreadable } from "./foreign-errors.js"
 test("the error of a large request is converted at once, also if it quotes what looks like an error", () => {
   const text = 'cannot decode message a from JSON: key "'.repeat(100_000)
   for (const message of [text, `cannot decode field a.b from JSON: ${text}`, `${text}" is unknown.`]) {
-    const failure = asUnreadable(
-      new ConnectError(message, Code.InvalidArgument),
-      UserService.method.createUser,
-      undefined,
-    )
-    expect(failure?.violations?.[0]?.description).toBe("is not a well-formed authwire.v1.CreateUserRequest")
+    const failure = asUnreadable(new ConnectError(message, Code.InvalidArgument))
+    expect(failure?.violations?.[0]?.description).toBe("cannot be read")
   }
 })

@@ -1,4 +1,3 @@
-import type { DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import {
@@ -10,13 +9,10 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
-import { Failure } from "../../errors/failure.js"
+import { Failure, invalidField } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
-import { partsRule } from "../../rpc/interceptors/validation.js"
 import { unknownCompression, unnamedCompression } from "../listener/content-type.js"
 import { prefixBytes, withPrefix } from "../listener/prefix.js"
-import type { UnparsedJson } from "./json-faults.js"
-import { tooManyParts } from "./json-text.js"
 
 /** Called for every call that Connect ends by itself, with what the caller gets instead. */
 export type OnForeignError = (failure: Failure) => void
@@ -29,10 +25,7 @@ export type Outcome = "answered" | "failed"
 
 /** A request that Connect reads. */
 export interface ForeignRequest {
-  readonly method: DescMethod
   readonly requestId: string
-  /** What has arrived of it, if it is in JSON. */
-  readonly unparsed: UnparsedJson | undefined
   outcome(): Outcome | undefined
 }
 
@@ -43,13 +36,13 @@ export interface ForeignRequest {
  */
 export function withoutForeignErrors(
   response: UniversalServerResponse,
-  { method, requestId, unparsed, outcome }: ForeignRequest,
+  { requestId, outcome }: ForeignRequest,
   onForeignError: OnForeignError,
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0 || outcome() === "failed") return undefined
     const isOfAnswer = outcome() === "answered" && ofConversion.includes(error.code)
-    const failure = isOfAnswer ? new Failure("INTERNAL", { cause: error }) : asUnreadable(error, method, unparsed)
+    const failure = isOfAnswer ? new Failure("INTERNAL", { cause: error }) : asUnreadable(error)
     if (failure === undefined) return undefined
     onForeignError(failure)
     return connectErrorOf(failure, requestId)
@@ -68,14 +61,10 @@ export function withoutForeignErrors(
 }
 
 /**
- * Returns the failure for an error of Connect if the error means that a request cannot be read: it is not a well-formed
- * message, or it is too large, is compressed or does not have exactly one message.
+ * Returns the failure for an error of Connect if the error means that a request cannot be read: it ends within a message, or it is
+ * too large, is compressed or does not have exactly one message.
  */
-export function asUnreadable(
-  error: unknown,
-  { input }: DescMethod,
-  unparsed: UnparsedJson | undefined,
-): Failure | undefined {
+export function asUnreadable(error: unknown): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
   const { code, rawMessage } = error
   if (code === Code.ResourceExhausted) {
@@ -94,9 +83,7 @@ export function asUnreadable(
     return new Failure("INVALID_FIELD", { cause: error, code, message: unnamedCompression })
   if (!ofConversion.includes(code)) return undefined
   const known = problems.find(([beginning]) => beginning.test(rawMessage))
-  const faults = known === undefined ? (unparsed?.faults(input) ?? []) : []
-  const whole = { field: "request", description: known?.[1] ?? `is not a well-formed ${input.typeName}` }
-  return new Failure("INVALID_FIELD", { cause: error, violations: faults.length > 0 ? faults : [whole] })
+  return invalidField("request", known?.[1] ?? "cannot be read", error)
 }
 
 /** The codes of Connect's errors about a message that cannot be converted. */
@@ -106,8 +93,6 @@ const ofConversion = [Code.InvalidArgument, Code.Internal, Code.Unknown]
 const problems: readonly (readonly [RegExp, string])[] = [
   [/^protocol error: (incomplete envelope|promised)/, "ends within a message"],
   [/^protocol error: invalid (connect|grpc) timeout/, "has a timeout that cannot be read"],
-  [new RegExp(`^${tooManyParts}$`), partsRule],
-  [/^cannot decode message [\w.]+ from JSON: duplicate object key "/, "has an object with two values of the same name"],
 ]
 
 /** Connect's error for a compressed message of a request whose header names no compression. */

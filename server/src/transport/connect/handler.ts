@@ -1,13 +1,12 @@
 import { SignalService } from "@authwire/proto"
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import type { Message } from "@bufbuild/protobuf"
-import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from "@connectrpc/connect"
+import { Code, type ConnectRouter, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { type Call, type CallOptions, requestIdOf } from "../../rpc/call.js"
-import type { Method, Router } from "../../rpc/router.js"
-import { hasTooManyParts } from "../../rpc/wire-parts.js"
+import type { Method } from "../../rpc/router.js"
 import type { SignalVerifier } from "../../signals/verifier.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
@@ -31,8 +30,6 @@ import {
 import { beginStream, beginUnary, type HttpUnaryCall } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
-import { UnparsedJson } from "./json-faults.js"
-import { jsonText, tooManyParts } from "./json-text.js"
 import { rejectionOf, writeRejection } from "./rejection.js"
 import { callOptions, follow, type HttpRequest, requestKey, route } from "./routes.js"
 import { signalDelivery, signalTarget } from "./signals.js"
@@ -40,6 +37,8 @@ import { type Whole, WholeMessage, WholeMessages } from "./whole-messages.js"
 
 const json = { "content-type": "application/json" }
 const isUnaryConnect = (type: string) => type === "application/json" || type === "application/proto"
+const emptyJson = Buffer.from("{}")
+const emptyProtobuf = Buffer.of()
 const plainText = { "content-type": "text/plain; charset=utf-8" }
 
 type Handler = ConnectRouter["handlers"][number]
@@ -65,13 +64,8 @@ export interface ConnectHandler {
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods, maxMessageBytes, log } = options
-  // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
-  const jsonOptions = {
-    ignoreUnknownFields: false,
-    textDecoder: jsonText,
-    ...(router.registry && { registry: router.registry }),
-  }
-  const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, jsonOptions })
+  const jsonOptions = router.registry && { registry: router.registry }
+  const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, ...(jsonOptions && { jsonOptions }) })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)
@@ -180,7 +174,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     request.headers["x-request-id"] = requestId
     clampTimeouts(request.headers)
     const type = request.headers["content-type"] ?? ""
-    const unparsed = type.endsWith("json") ? new UnparsedJson(!isUnaryConnect(type)) : undefined
+    const isJson = type.endsWith("json")
     const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
     const ofHeader: CallOptions = {
       ...callOptions(exchange, method, rejection),
@@ -190,20 +184,23 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const onRequest = async (isFirst: boolean) => {
       await router.messageTurn(begun.call.owner)
       usage.read()
-      unparsed?.read()
       const tooMany = !method.isOpen || isFirst ? undefined : openMethods.request(method.desc, exchange.connection)
       if (tooMany !== undefined) throw tooMany
     }
     const begun =
       method.desc.methodKind === "unary"
-        ? beginUnary(method.unaryEncoded[unparsed ? "json" : "protobuf"], method.begin(ofHeader))
-        : beginStream(method, ofHeader, unparsed, onRequest)
+        ? beginUnary(isJson ? method.unaryJson : method.unaryBytes, method.begin(ofHeader))
+        : beginStream(method, ofHeader, isJson ? method.codec.decodeJson : method.codec.decode, onRequest)
+    const messages = new (isUnaryConnect(type) ? WholeMessage : WholeMessages)(
+      maxMessageBytes,
+      isJson ? emptyJson : emptyProtobuf,
+    )
     follow(begun, exchange)
     begun.admitted
       .then(
         () => {
           if (!method.isOpen) markAdmitted(closing)
-          return answerByConnect(handler, method, exchange, { begun, unparsed }, usage)
+          return answerByConnect(handler, method, exchange, { begun, messages }, usage)
         },
         (failure: Failure) => writeRejection(response, usage, rejectionOf(type, failure, requestId)),
       )
@@ -218,7 +215,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     asked: HttpRequest,
     usage: RequestUsage,
   ): Promise<void> {
-    const { begun, unparsed } = asked
+    const { begun, messages } = asked
     const { request, response } = exchange
     const contextValues = createContextValues().set(requestKey, asked)
     // The body is read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
@@ -226,20 +223,14 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     // Connect would allocate the length that this header announces. Node checks it.
     if (Number(universal.header.get("content-length")) <= maxMessageBytes) universal.header.delete("content-length")
     const type = request.headers["content-type"] ?? ""
-    const whole = new (isUnaryConnect(type) ? WholeMessage : WholeMessages)(maxMessageBytes, (message) => {
-      // Of a message in JSON the parts are counted before it is parsed.
-      if (unparsed === undefined && hasTooManyParts(method.desc.input, message))
-        throw new ConnectError(tooManyParts, Code.InvalidArgument)
-    })
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     let isTooLarge = false
     try {
-      const turn: typeof router.requestTurn = method.desc.methodKind === "unary" ? router.requestTurn : () => undefined
-      const ofConnect = await handler({ ...universal, body: arriving(body, begun.call, unparsed, whole, turn) })
+      const ofConnect = await handler({ ...universal, body: arriving(body, begun.call, messages) })
       const answer =
         asked.encoded === undefined ? ofConnect : withMessage(ofConnect, asked.encoded, !isUnaryConnect(type))
       const { requestId } = begun.call
-      const foreign = { method: method.desc, requestId, unparsed, outcome: () => begun.outcome }
+      const foreign = { requestId, outcome: () => begun.outcome }
       const own = withoutForeignErrors(answer, foreign, (failure) => {
         if (failure.reason === "INTERNAL")
           log.error({ err: failure.cause, request_id: requestId }, "an answer cannot be encoded")
@@ -262,7 +253,7 @@ function isOver(request: NodeRequest): boolean {
 }
 
 async function answerCheck(
-  begun: HttpUnaryCall<Message>,
+  begun: HttpUnaryCall<Message, Message>,
   { request, closing }: HttpExchange,
 ): Promise<AuthorizeAnswer> {
   await begun.admitted
@@ -277,31 +268,13 @@ async function answerCheck(
 
 // Not a nested function: see foreign-errors.ts.
 
-/** Yields the body of a request as it arrives. Throws the call's error if the call ends first. */
-async function* arriving(
-  body: RequestBody,
-  call: Call,
-  unparsed: UnparsedJson | undefined,
-  whole: Whole,
-  turn: Router["requestTurn"],
-): AsyncIterable<Uint8Array> {
-  const { signal, requestId, owner } = call
+/** Yields what Connect gets of a request as it arrives. Throws the call's error if the call ends first. */
+async function* arriving(body: RequestBody, { signal, requestId }: Call, messages: Whole): AsyncIterable<Uint8Array> {
   const waits = waitsUntil(signal)
   try {
     for (;;) {
       const chunk = await waits.for(body.next())
-      const parts = chunk === undefined ? whole.ended() : whole.received(chunk)
-      // Connect decodes the message at once.
-      const waiting = turn(
-        owner,
-        parts.reduce((bytes, part) => bytes + part.length, 0),
-        signal,
-      )
-      if (waiting !== undefined) await waiting
-      for (const part of parts) {
-        unparsed?.received(part)
-        yield part
-      }
+      yield* chunk === undefined ? messages.ended() : messages.received(chunk)
       if (chunk === undefined) return
     }
   } catch (error) {

@@ -40,7 +40,7 @@ async function byConnect(method: DescMethod, type: string, error: Error) {
     signal: new AbortController().signal,
   } as Parameters<typeof handler>[0])
   const outcome = () => "failed" as const
-  const own = withoutForeignErrors(answer, { method, requestId: "r", unparsed: undefined, outcome }, () => {})
+  const own = withoutForeignErrors(answer, { requestId: "r", outcome }, () => {})
   own.header?.set(...acceptedEncoding(type))
   const parts: Uint8Array[] = []
   for await (const part of (own.body ?? []) as AsyncIterable<Uint8Array>) parts.push(part)

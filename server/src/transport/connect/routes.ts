@@ -13,13 +13,13 @@ import type { Method, Router } from "../../rpc/router.js"
 import { acquireSlot } from "../limits/connection.js"
 import type { HttpCall, HttpStreamCall, HttpUnaryCall } from "./call.js"
 import type { HttpExchange } from "./exchange.js"
-import type { UnparsedJson } from "./json-faults.js"
+import type { Whole } from "./whole-messages.js"
 
 /** The call of a request, which is passed to Connect's handlers through its context values. */
 export interface HttpRequest {
-  readonly begun: HttpUnaryCall<Uint8Array> | HttpStreamCall
-  /** What has arrived of the request, if it is in JSON. */
-  readonly unparsed: UnparsedJson | undefined
+  readonly begun: HttpUnaryCall<Uint8Array, Uint8Array> | HttpStreamCall
+  /** The messages of the request. Connect passes an empty one for each. */
+  readonly messages: Whole
   /** The answer of a unary method, which has encoded it. Connect gets an empty message instead: see withMessage. */
   encoded?: Uint8Array
 }
@@ -58,20 +58,23 @@ export function route(connectRouter: ConnectRouter, router: Router): void {
 function adapt(method: Method): MethodImpl<DescMethod> {
   if (method.desc.methodKind === "unary") {
     const empty = create(method.desc.output)
-    return (async (request: Message, context: HandlerContext) => {
+    return (async (_: Message, context: HandlerContext) => {
       const asked = requestOf(context)
-      const { begun, unparsed } = asked
-      unparsed?.read()
+      const { begun, messages } = asked
       try {
-        asked.encoded = await (begun as HttpUnaryCall<Uint8Array>).answer(request)
+        asked.encoded = await (begun as HttpUnaryCall<Uint8Array, Uint8Array>).answer(messages.next())
         return empty
       } catch (error) {
         throw connectErrorOf(toFailure(error), begun.call.requestId)
       }
     }) as MethodImpl<DescMethod>
   }
-  const stream = (requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
-    (requestOf(context).begun as HttpStreamCall).answers(Symbol.asyncIterator in requests ? requests : single(requests))
+  const stream = (requests: Message | AsyncIterable<Message>, context: HandlerContext) => {
+    const { begun, messages } = requestOf(context)
+    return (begun as HttpStreamCall).answers(
+      wholeOf(Symbol.asyncIterator in requests ? requests : [requests], messages),
+    )
+  }
   if (method.desc.methodKind !== "client_streaming") return stream as MethodImpl<DescMethod>
   return (async (requests: AsyncIterable<Message>, context: HandlerContext) => {
     for await (const only of stream(requests, context)) return only
@@ -79,6 +82,7 @@ function adapt(method: Method): MethodImpl<DescMethod> {
   }) as MethodImpl<DescMethod>
 }
 
-async function* single(request: Message): AsyncIterable<Message> {
-  yield request
+/** Yields a message of the request for each empty one. */
+async function* wholeOf(empty: Iterable<Message> | AsyncIterable<Message>, messages: Whole): AsyncIterable<Uint8Array> {
+  for await (const _ of empty) yield messages.next()
 }

@@ -2,45 +2,53 @@ import { expect, test } from "@jest/globals"
 import { withPrefix } from "../listener/prefix.js"
 import { WholeMessage, WholeMessages } from "./whole-messages.js"
 
-const unchecked = () => {}
+const empty = Buffer.from("{}")
 
-const bytes = Buffer.concat([0, 3, 0, 300, 7].map((length) => withPrefix(0, Buffer.alloc(length, length))))
+const messages = [0, 3, 0, 300, 7].map((length) => Buffer.alloc(length, length))
+const bytes = Buffer.concat(messages.map((message) => withPrefix(0, message)))
 const chunksOf = (size: number) =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
 
-test("messages in chunks of any size are passed on byte for byte, and each only when it is complete", () => {
+test("of messages in chunks of any size Connect gets an empty one each, when it is complete, and the method all bytes", () => {
   const ends = [5, 13, 18, 323, 335]
   for (let size = 1; size <= bytes.length; size++) {
+    const whole = new WholeMessages(300, empty)
     const passed: Uint8Array[] = []
-    const checked: number[] = []
-    const whole = new WholeMessages(300, ({ length }) => void checked.push(length))
     let arrived = 0
     for (const chunk of chunksOf(size)) {
       arrived += chunk.length
       passed.push(...whole.received(chunk))
-      const complete = ends.findLast((end) => end <= arrived) ?? 0
-      expect(Buffer.concat(passed).length).toBe(complete)
-      if (complete < arrived) expect(() => whole.ended()).toThrow("incomplete envelope")
-      else expect(whole.ended()).toEqual([])
+      expect(passed).toHaveLength(ends.filter((end) => end <= arrived).length)
+      if (ends.includes(arrived)) expect(whole.ended()).toEqual([])
+      else expect(() => whole.ended()).toThrow("incomplete envelope")
     }
-    expect(checked).toEqual([0, 3, 0, 300, 7])
-    expect(Buffer.concat(passed).equals(bytes)).toBe(true)
+    expect(passed).toEqual(messages.map(() => withPrefix(0, empty)))
+    expect(messages.map(() => whole.next())).toEqual(messages)
+    expect(() => whole.next()).toThrow("has not arrived")
   }
 })
 
+test("a message with flags is passed on as it is, and the method does not get it", () => {
+  const whole = new WholeMessages(300, empty)
+  const [compressed, end] = [withPrefix(1, Buffer.from("abc")), withPrefix(0x80, Buffer.from("def"))]
+  const passed = whole.received(Buffer.concat([compressed, bytes.subarray(5, 13), end]))
+  expect(passed).toEqual([compressed, withPrefix(0, empty), end])
+  expect(whole.next()).toEqual(messages[1])
+  expect(() => whole.next()).toThrow("has not arrived")
+})
+
 test("a message that is too large is passed on with its prefix, so that Connect rejects it", () => {
-  const whole = new WholeMessages(299, unchecked)
-  expect(whole.received(bytes.subarray(0, 22))).toEqual([bytes.subarray(0, 18)])
+  const whole = new WholeMessages(299, empty)
+  expect(whole.received(bytes.subarray(0, 22))).toEqual(Array.from({ length: 3 }, () => withPrefix(0, empty)))
   expect(Buffer.concat(whole.received(bytes.subarray(22, 23)))).toEqual(bytes.subarray(18, 23))
 })
 
-test("a message without a prefix is passed on when it is complete, or too large", () => {
-  const checked: Uint8Array[] = []
-  const whole = new WholeMessage(3, (message) => void checked.push(message))
+test("a message without a prefix is complete at the end of the request, and passed on as it is once it is too large", () => {
+  const whole = new WholeMessage(3, empty)
   expect([whole.received(Buffer.from("a")), whole.received(Buffer.from("bc"))]).toEqual([[], []])
-  expect(Buffer.concat(whole.ended()).toString()).toBe("abc")
-  expect(checked.map(String)).toEqual(["abc"])
-  const large = new WholeMessage(3, unchecked)
+  expect(whole.ended()).toEqual([empty])
+  expect(whole.next().toString()).toBe("abc")
+  const large = new WholeMessage(3, empty)
   const passed = ["ab", "cd", "e"].map((text) => Buffer.concat(large.received(Buffer.from(text))).toString())
   expect(passed).toEqual(["", "abcd", "e"])
 })

@@ -1,30 +1,33 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
+import { lengthInPrefix, prefixBytes, withPrefix } from "../listener/prefix.js"
 
-/** Holds back the chunks of a request until a message is complete. */
+/**
+ * The messages of a request, which its method decodes. Connect gets an empty message for each, so that it still answers requests that
+ * break the rules of the protocol.
+ */
 export interface Whole {
-  /** Returns what may be passed on now that a chunk has arrived. */
+  /** Returns what Connect gets now that a chunk has arrived. */
   received(chunk: Uint8Array): readonly Uint8Array[]
-  /** Returns what is left at the end of the request. Throws if that is not a whole message. */
+  /** Returns what Connect gets at the end of the request. Throws if that is not the end of a message. */
   ended(): readonly Uint8Array[]
+  /** Returns the message that Connect has read an empty one for. */
+  next(): Uint8Array
 }
-
-/** Throws if a message may not be decoded. Called for each that is complete. */
-type Check = (message: Uint8Array) => void
 
 /** What Connect says of a request that ends within a message. */
 const incompleteEnvelope = "protocol error: incomplete envelope"
 
-/** Holds back a request that is one message. Passes everything on once it is too large, which Connect rejects. */
+/** A request that is one message. Passes everything on once it is too large, which Connect rejects. */
 export class WholeMessage implements Whole {
   readonly #maxMessageBytes: number
-  readonly #check: Check
+  readonly #empty: Uint8Array
   #held: Uint8Array[] = []
   #bytes = 0
 
-  constructor(maxMessageBytes: number, check: Check) {
+  /** @param empty An empty message. */
+  constructor(maxMessageBytes: number, empty: Uint8Array) {
     this.#maxMessageBytes = maxMessageBytes
-    this.#check = check
+    this.#empty = empty
   }
 
   received(chunk: Uint8Array): readonly Uint8Array[] {
@@ -34,28 +37,40 @@ export class WholeMessage implements Whole {
   }
 
   ended(): readonly Uint8Array[] {
-    this.#check(joined(this.#held))
-    return this.#held
+    return [this.#empty]
+  }
+
+  next(): Uint8Array {
+    // The bytes are not kept for the duration of the call.
+    return joined(this.#held.splice(0))
   }
 }
 
 /**
- * Holds back the chunks of a request whose messages have prefixes until a message is complete, because Connect allocates a
- * message as soon as it has the length in the prefix. Passes everything on once a message is too large, which Connect rejects.
+ * A request whose messages have prefixes. Passes a message on as it is if it has flags, or is too large, which Connect rejects. Connect
+ * gets no part of a message before it is complete, because it allocates a message as soon as it has the length in the prefix.
  */
 export class WholeMessages implements Whole {
   readonly #maxMessageBytes: number
-  readonly #check: Check
+  readonly #empty: Uint8Array
   readonly #prefix = Buffer.alloc(prefixBytes)
   /** What has arrived of the prefix of the current message. */
   #prefixLength = 0
   /** What is missing of the current message after its prefix. */
   #missing = 0
   #held: Uint8Array[] = []
+  readonly #messages: Uint8Array[] = []
 
-  constructor(maxMessageBytes: number, check: Check) {
+  /** @param empty An empty message, without a prefix. */
+  constructor(maxMessageBytes: number, empty: Uint8Array) {
     this.#maxMessageBytes = maxMessageBytes
-    this.#check = check
+    this.#empty = withPrefix(0, empty)
+  }
+
+  next(): Uint8Array {
+    const message = this.#messages.shift()
+    if (message === undefined) throw new Error("Connect has read a message that has not arrived")
+    return message
   }
 
   ended(): readonly Uint8Array[] {
@@ -69,21 +84,25 @@ export class WholeMessages implements Whole {
       this.#held.push(chunk)
       return []
     }
-    const whole = [...this.#held, chunk.subarray(0, end)]
+    const whole = joined([...this.#held, chunk.subarray(0, end)])
     this.#held = end === chunk.length ? [] : [chunk.subarray(end)]
-    this.#checkAll(joined(whole))
-    return whole
+    return this.#emptied(whole)
   }
 
-  #checkAll(bytes: Uint8Array): void {
-    for (let at = 0; at + prefixBytes <= bytes.length; ) {
-      const message = at + prefixBytes
-      const end = message + lengthInPrefix(bytes.subarray(at))
+  #emptied(bytes: Uint8Array): Uint8Array[] {
+    const passed: Uint8Array[] = []
+    let at = 0
+    while (at + prefixBytes <= bytes.length) {
+      const end = at + prefixBytes + lengthInPrefix(bytes.subarray(at))
       // It is too large.
-      if (end > bytes.length) return
-      this.#check(bytes.subarray(message, end))
+      if (end > bytes.length) break
+      if (bytes[at] === 0) {
+        this.#messages.push(bytes.subarray(at + prefixBytes, end))
+        passed.push(this.#empty)
+      } else passed.push(bytes.subarray(at, end))
       at = end
     }
+    return at === bytes.length ? passed : [...passed, bytes.subarray(at)]
   }
 
   /** Returns where the last message ends that is complete with this chunk; 0 if there is none. */

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer"
 import {
   type DescEnum,
   type DescField,
@@ -9,32 +8,22 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf"
 import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt"
-import type { FieldViolation } from "../../errors/failure.js"
-import { jsonFault } from "../../rpc/json.js"
-import { utf8 } from "../../util/utf8.js"
-import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
+import type { FieldViolation } from "../errors/failure.js"
 
 /** The largest number of faults that are reported. They travel in a header. */
 const maxFaults = 20
 
 /**
- * The length of the longest text that is searched, in characters. The largest user with an image fits into it. The search
- * takes up to three times as long as the reading of the same text.
+ * The length of the longest message in which faults are searched, in bytes. The largest user with an image fits into it. The search
+ * takes up to three times as long as the reading of the same message.
  */
-const maxLength = 384 * 1024
+export const maxSearched = 384 * 1024
 
 /**
  * Returns what cannot be read in a message in JSON: the path of each field, and the rule that its value breaks. Empty if
- * nothing is found, or the text is too long. No value, no key of a map and no unusual name is repeated: it may be a secret.
+ * nothing is found. No value, no key of a map and no unusual name is repeated: it may be a secret.
  */
-export function jsonFaults(message: DescMessage, text: string): FieldViolation[] {
-  if (text.length > maxLength) return []
-  let json: JsonValue
-  try {
-    json = JSON.parse(text) as JsonValue
-  } catch {
-    return [{ field: "request", description: "is not well-formed JSON" }]
-  }
+export function jsonFaults(message: DescMessage, json: JsonValue): FieldViolation[] {
   return faultsIn(message, json, "").take(maxFaults).toArray()
 }
 
@@ -87,10 +76,7 @@ function* faultsOfOne(field: DescField, value: JsonValue, at: string): Faults {
   const rule = jsonRule(field, value)
   if (value === null) yield { field: at, description: "must not be null" }
   else if (rule === undefined) yield* faultsIn(field.message as DescMessage, value, at)
-  else {
-    const fault = isObject(value) ? jsonFault(value) : undefined
-    yield { field: at + (fault?.path ?? ""), description: fault?.rule ?? rule }
-  }
+  else yield { field: at, description: rule }
 }
 
 function canRead(message: DescMessage, json: JsonValue): boolean {
@@ -111,43 +97,6 @@ function unknownName({ typeName }: DescMessage, name: string): string {
 
 function isObject(value: JsonValue): value is { [key: string]: JsonValue } {
   return typeof value === "object" && value !== null && !Array.isArray(value)
-}
-
-const notUtf8: FieldViolation = { field: "request", description: "must be in UTF-8" }
-
-/** What has arrived of a request in JSON since its last message was read, in the chunks that Connect holds too. */
-export class UnparsedJson {
-  readonly #hasPrefixes: boolean
-  #chunks: Uint8Array[] = []
-
-  /** @param hasPrefixes Whether each message has a prefix, as in all protocols but unary Connect. */
-  constructor(hasPrefixes: boolean) {
-    this.#hasPrefixes = hasPrefixes
-  }
-
-  received(chunk: Uint8Array): void {
-    this.#chunks.push(chunk)
-  }
-
-  /** Records that the next message was read. */
-  read(): void {
-    const { rest } = this.#next()
-    this.#chunks = rest.length === 0 ? [] : [rest]
-  }
-
-  /** Returns what cannot be read in the next message. */
-  faults(message: DescMessage): FieldViolation[] {
-    const bytes = this.#next().message
-    return isUtf8(bytes) ? jsonFaults(message, utf8.decode(bytes)) : [notUtf8]
-  }
-
-  #next(): { message: Uint8Array; rest: Uint8Array } {
-    const [first = Buffer.of()] = this.#chunks
-    const bytes = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
-    if (!this.#hasPrefixes || bytes.length < prefixBytes) return { message: bytes, rest: Buffer.of() }
-    const end = prefixBytes + lengthInPrefix(bytes)
-    return { message: bytes.subarray(prefixBytes, end), rest: bytes.subarray(end) }
-  }
 }
 
 /** The largest number of values of an enum that a rule lists. */

@@ -1,0 +1,179 @@
+import {
+  CreateUserRequestSchema,
+  EncodeRequestSchema,
+  LinkAccountRequestSchema,
+  UpdateUserRequestSchema,
+  UserService,
+} from "@authwire/proto"
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type MessageInitShape,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf"
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import { StructSchema } from "@bufbuild/protobuf/wkt"
+import { expect, test } from "@jest/globals"
+import fc from "fast-check"
+import { codecOf } from "./codec.js"
+import { messageOf, messageOfJson, withEmptyStructs } from "./decoded-structs.js"
+import { decodeStruct } from "./struct-decoding.js"
+
+const texts = fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom("__proto__", "constructor", "ü".repeat(300)))
+const { object } = fc.letrec<{ object: JsonObject }>((tie) => {
+  const value = fc.oneof(
+    { maxDepth: 5 },
+    fc.constantFrom(null, true, false, 0, -0, 1.5, -1e300, 5e-324, ""),
+    texts,
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.array(tie("object"), { maxLength: 3 }),
+    fc.array(fc.integer(), { maxLength: 50 }),
+    tie("object"),
+  )
+  return { object: fc.dictionary(texts, value, { maxKeys: 6 }) as fc.Arbitrary<JsonObject> }
+})
+
+/** The fields of a message as text, so that also the order of properties, an own property "__proto__" and -0 count. */
+const shown = (message: object) =>
+  Object.entries(message)
+    .filter(([, value]) => value !== undefined)
+    .map((entry) => JSON.stringify(entry, (_, value: unknown) => (isSpecial(value) ? `${String(value)}!` : value)))
+    .sort()
+const isSpecial = (value: unknown) => typeof value === "bigint" || Object.is(value, -0)
+
+/** Expects that a message is decoded from bytes and from JSON as protobuf-es does. */
+function expectAlike<S extends DescMessage>(schema: S, init: MessageInitShape<S>): void {
+  const message = create(schema, init)
+  const bytes = toBinary(schema, message)
+  expect(shown(messageOf(schema, bytes))).toEqual(shown(fromBinary(schema, bytes)))
+  const json = toJson(schema, message)
+  const decoded = messageOfJson(schema, json, withEmptyStructs(schema, json))
+  expect(shown(decoded)).toEqual(shown(fromJson(schema, json)))
+}
+
+test("a Struct is the same object as that of protobuf-es, from bytes and from JSON", () => {
+  fc.assert(
+    fc.property(object, object, (extra, payload) => {
+      expectAlike(CreateUserRequestSchema, { id: "u", extra, emailVerified: { seconds: 1n, nanos: 2 } })
+      expectAlike(EncodeRequestSchema, { payload, salt: "s", secrets: ["a", "b"] })
+      expectAlike(LinkAccountRequestSchema, { authorizationDetails: { items: [extra, payload, {}] }, extra })
+    }),
+  )
+  expectAlike(CreateUserRequestSchema, {})
+  expectAlike(CreateUserRequestSchema, { extra: {} })
+  expectAlike(LinkAccountRequestSchema, { authorizationDetails: {} })
+  expectAlike(UpdateUserRequestSchema, { id: "u", updateMask: { paths: ["extra"] }, extra: { a: null } })
+})
+
+type Field = readonly [number: number, value: number | boolean | string | Uint8Array]
+
+/** Writes fields: varints, doubles, texts and messages. */
+function written(fields: readonly Field[]): Uint8Array {
+  const writer = new BinaryWriter()
+  for (const [number, value] of fields) {
+    if (typeof value === "boolean") writer.tag(number, WireType.Varint).bool(value)
+    else if (typeof value === "number") writer.tag(number, WireType.Bit64).double(value)
+    else {
+      const bytes = typeof value === "string" ? Buffer.from(value) : value
+      writer.tag(number, WireType.LengthDelimited).bytes(bytes)
+    }
+  }
+  return writer.finish()
+}
+
+const { struct } = fc.letrec<Record<"struct" | "entry" | "value" | "list", Uint8Array>>((tie) => {
+  const unknown = fc.constantFrom<Field>([9, true], [10, 1.5], [11, "unknown"])
+  const of = (number: number, value: fc.Arbitrary<Field[1]>) => value.map((one): Field => [number, one])
+  const message = (...fields: fc.Arbitrary<Field>[]) =>
+    fc.array(fc.oneof({ maxDepth: 5 }, unknown, ...fields), { maxLength: 4 }).map(written)
+  const entry = of(1, tie("entry"))
+  return {
+    struct: message(entry, entry, entry),
+    entry: message(of(1, fc.constantFrom("", "a", "b", "__proto__")), of(2, tie("value")), of(2, tie("value"))),
+    value: message(
+      ...[of(1, fc.boolean()), of(2, fc.double({ noNaN: true, noDefaultInfinity: true })), of(3, texts)],
+      ...[of(4, fc.boolean()), of(5, tie("struct")), of(5, tie("struct")), of(6, tie("list")), of(6, tie("list"))],
+    ),
+    list: message(of(1, tie("value")), of(1, tie("value"))),
+  }
+})
+
+test("what occurs again is merged as protobuf-es merges it, in a message, an entry and a value", () => {
+  fc.assert(
+    fc.property(struct, struct, (first, second) => {
+      const bytes = written([
+        [6, first],
+        [6, second],
+      ])
+      expect(shown(messageOf(CreateUserRequestSchema, bytes))).toEqual(
+        shown(fromBinary(CreateUserRequestSchema, bytes, { readUnknownFields: false })),
+      )
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+test("unknown fields are dropped, also within what has a Struct", () => {
+  const unknown = written([[99, "x"]])
+  const inside = Buffer.concat([toBinary(StructSchema, fromJson(StructSchema, { a: 1 })), unknown])
+  const bytes = Buffer.concat([unknown, written([[6, inside]])])
+  expect(shown(messageOf(CreateUserRequestSchema, bytes))).toEqual(
+    shown(create(CreateUserRequestSchema, { extra: { a: 1 } })),
+  )
+})
+
+test("bytes that are not UTF-8, end early or are nested without end are no Struct", () => {
+  const bytes = toBinary(StructSchema, fromJson(StructSchema, { name: { a: ["text"] } }))
+  for (let end = 1; end < bytes.length; end++) expect(() => decodeStruct([bytes.subarray(0, end)])).toThrow()
+  for (const at of [Buffer.from(bytes).indexOf("name"), Buffer.from(bytes).indexOf("text")]) {
+    const broken = Uint8Array.from(bytes)
+    broken[at] = 0xff
+    expect(() => decodeStruct([broken])).toThrow()
+  }
+  let deep: Uint8Array = Buffer.of()
+  for (let level = 0; level < 500; level++) deep = written([[level % 2 === 0 ? 6 : 1, deep]])
+  expect(() => decodeStruct([written([[1, written([[2, deep]])]])])).toThrow("nested too deep")
+})
+
+const { decode, decodeJson } = codecOf(UserService.method.createUser, async () => {})
+const nested = (levels: number): JsonValue => (levels === 0 ? 1 : { a: nested(levels - 1) })
+
+test("S-33: what a Struct cannot carry to every client is rejected wherever it is decoded, with the place and the rule", () => {
+  const deeper = { field: `extra${".a".repeat(32)}`, description: "must not be nested deeper than 32 levels" }
+  const infinite = { field: "extra.a", description: "must be a finite number" }
+  const failure = (...violations: object[]) => expect.objectContaining({ reason: "INVALID_FIELD", violations })
+  for (const levels of [33, 45]) {
+    const extra = nested(levels) as JsonObject
+    const bytes = toBinary(CreateUserRequestSchema, create(CreateUserRequestSchema, { extra }))
+    expect(() => decode(bytes)).toThrow(failure(deeper))
+    expect(() => decodeJson(Buffer.from(JSON.stringify({ extra })))).toThrow(failure(deeper))
+  }
+  expect(() => decodeJson(Buffer.from(`{"extra": ${"[".repeat(30_000)}${"]".repeat(30_000)}}`))).toThrow(
+    failure({ field: "extra", description: "must be an object" }),
+  )
+  const deep = `{"extra": {"a": ${"[".repeat(30_000)}${"]".repeat(30_000)}}}`
+  expect(() => decodeJson(Buffer.from(deep))).toThrow(
+    failure({ field: `extra.a${"[0]".repeat(31)}`, description: deeper.description }),
+  )
+  expect(() => decodeJson(Buffer.from('{"extra": {"a": 1e999}}'))).toThrow(failure(infinite))
+  const bytes = toBinary(CreateUserRequestSchema, create(CreateUserRequestSchema, { extra: { a: Number.NaN } }))
+  expect(() => decode(bytes)).toThrow(failure(infinite))
+})
+
+test("a name that occurs twice is rejected, also within a Struct", () => {
+  for (const text of [
+    '{"id": "a", "id": "b"}',
+    '{"extra": {"a": {"b": 1, "b": 2}}}',
+    '{"extra": {"a": 1, "\\u0061": 2}}',
+  ])
+    expect(() => decodeJson(Buffer.from(text))).toThrow(
+      expect.objectContaining({
+        violations: [{ field: "request", description: "has an object with two values of the same name" }],
+      }),
+    )
+})
