@@ -1,4 +1,5 @@
 import type { Extra, JsonValue } from "../../store/types.js"
+import { isListOfObjects } from "../../util/json.js"
 import type { Conversion, Fault } from "../item.js"
 import { snakeCase } from "./layouts.js"
 import { type Decision, looksSecret } from "./mapping.js"
@@ -144,7 +145,7 @@ export class RawRow {
     const column = this.#columns[this.#indexOf(field)]
     const objects = (value: unknown) => {
       const json = typeof value === "string" ? parsed(value) : column?.json(value, this.#timezone)
-      return Array.isArray(json) && json.every(isObject) ? json : undefined
+      return isListOfObjects(json) ? (json as JsonValue[]) : undefined
     }
     return this.#read(field, objects, "must be a JSON array of objects")
   }
@@ -282,8 +283,4 @@ export class RawRow {
     const isShown = column?.field !== undefined && (to !== "text" || property === "id" || property === "userId")
     this.conversions.push({ property, what: `${from} → ${to}`, ...(isShown && { from: given, to: value }) })
   }
-}
-
-function isObject(value: JsonValue): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
