@@ -23,3 +23,35 @@ test.each([
     expect(keep.mock.calls).toEqual([[expect.objectContaining({ code, reason: failure?.reason }), "a", isRoutine]])
   },
 )
+
+test("refused calls of a key get ten entries a second, and one for each further method, and the others are counted by method", () => {
+  const keep = jest.fn<AuditTable["keep"]>()
+  const { recorderOf, flush } = audit({ lines: undefined, table: { keep } as unknown as AuditTable, now: () => 0 })
+  const refused = new Failure("SCOPE_MISSING")
+  const { listUsers, getUser, deleteUser } = UserService.method
+  const told = () => keep.mock.calls.splice(0).map(([{ keyId, method, count }]) => [keyId, method.split("/")[1], count])
+  const refuse = (keyId: string, method: DescMethod, times: number) => {
+    const record = recorderOf(method)
+    const call = { identity: { tenant: "a", keyId }, requestId: "r" } as unknown as Call
+    for (let made = 0; made < times; made++) record(call, refused, 0, 0)
+  }
+  for (let second = 0; second < 2; second++) {
+    refuse("k", listUsers, 6)
+    refuse("k", getUser, 100)
+    refuse("k", deleteUser, 5)
+    refuse("k", listUsers, 1)
+    refuse("other", getUser, 10)
+    expect(told()).toEqual([
+      ...Array(6).fill(["k", "ListUsers", undefined]),
+      ...Array(4).fill(["k", "GetUser", undefined]),
+      ["k", "DeleteUser", undefined],
+      ...Array(10).fill(["other", "GetUser", undefined]),
+    ])
+    flush()
+    expect(told()).toEqual([
+      ["k", "ListUsers", 1],
+      ["k", "GetUser", 96],
+      ["k", "DeleteUser", 4],
+    ])
+  }
+})

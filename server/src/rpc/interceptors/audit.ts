@@ -63,16 +63,19 @@ const rejections: ReadonlySet<Reason> = new Set([
   "AUDIT_LOG_UNAVAILABLE",
 ])
 
-/** The number of rejected calls that get an entry each, per second, reason, key and method. */
+/** The number of rejected calls of a key that get an entry each, per second. */
 const entriesPerSecond = 10
 
 /**
- * Creates the audit. A rejected client can retry at any rate, so only the first ten rejected calls per second, key,
- * method and reason get an entry each. The others are summarized in one with their number. Calls without a key are
- * counted together, whatever their method: anybody can make them, so they get few lines. Every write gets its own entry.
+ * Creates the audit. A rejected client can retry at any rate, so only the first ten rejected calls per second and key get an
+ * entry each, and the first with each method and reason, so that a key cannot hide what it tries. The others are summarized
+ * in one per method and reason with their number. Calls without a key are counted together, whatever their method: anybody
+ * can make them, so they get few lines. Every write gets its own entry.
  */
 export function audit({ lines, table, now }: AuditOptions): Audit {
-  const rejected = new Map<string, { count: number; summary: AuditEntry; tenant: string | undefined }>()
+  const rejected = new Map<string, { leftOut: number; summary: AuditEntry; tenant: string | undefined }>()
+  /** The number of entries of the rejected calls of each key. */
+  const recorded = new Map<string | undefined, number>()
   /** The answers of writes whose entries are committed with them. The answer of a repeated call is another one. */
   const stored = new WeakSet<Message>()
   let timer: NodeJS.Timeout | undefined
@@ -84,29 +87,29 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
 
   const flush = (): void => {
     clearTimeout(timer)
-    for (const { count, summary, tenant } of rejected.values()) {
-      if (count > entriesPerSecond)
-        record({ ...summary, created: new Date(now()), count: count - entriesPerSecond }, tenant)
+    for (const { leftOut, summary, tenant } of rejected.values()) {
+      if (leftOut > 0) record({ ...summary, created: new Date(now()), count: leftOut }, tenant)
     }
     rejected.clear()
+    recorded.clear()
   }
 
   const reject = (entry: AuditEntry, tenant: string | undefined): void => {
     const { created, keyId, keyName, code, reason } = entry
-    // A key must not hide what it tries behind its other refused calls.
     const method = keyId === undefined ? "" : entry.method
     const about = `${keyId ?? ""} ${method} ${reason}`
-    let found = rejected.get(about)
-    if (found === undefined) {
-      if (rejected.size === 0) {
-        timer = setTimeout(flush, 1_000)
-        timer.unref()
-      }
-      found = { count: 0, summary: { created, method, keyId, keyName, code, reason }, tenant }
-      rejected.set(about, found)
+    const found = rejected.get(about)
+    const count = recorded.get(keyId) ?? 0
+    if (found !== undefined && count >= entriesPerSecond) {
+      found.leftOut++
+      return
     }
-    found.count++
-    if (found.count <= entriesPerSecond) record(entry, tenant)
+    if (found === undefined) {
+      if (rejected.size === 0) timer = setTimeout(flush, 1_000).unref()
+      rejected.set(about, { leftOut: 0, summary: { created, method, keyId, keyName, code, reason }, tenant })
+    }
+    recorded.set(keyId, count + 1)
+    record(entry, tenant)
   }
 
   /** Returns the function that makes the entries of a method's calls: one for each user that a call is about, or one. */
