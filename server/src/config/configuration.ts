@@ -2,6 +2,7 @@ import { ConfigurationError } from "../errors/configuration-error.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { systemCodeOf } from "../errors/start-error.js"
 import { doubtAbout, readSecretFile } from "../util/secret-text.js"
+import { utf8Fault } from "../util/utf8.js"
 import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
 import { checkRules } from "./rules.js"
@@ -79,12 +80,10 @@ function doubtsAbout(values: Partial<Values>, sources: Partial<Record<Name, stri
   })
 }
 
-/**
- * Throws ConfigurationError for a text of the command line or the environment in which Node has put U+FFFD in place of bytes that
- * are not UTF-8. Another text would be stored, and secrets that differ would be equal.
- */
+/** Throws ConfigurationError for a text that was not UTF-8. */
 export function checkText(text: string | undefined, source: string): void {
-  if (text?.includes("\ufffd")) throw new ConfigurationError(`${source}: must be UTF-8, without the character U+FFFD`)
+  const fault = utf8Fault(text ?? "")
+  if (fault !== undefined) throw new ConfigurationError(`${source}: ${fault}`)
 }
 
 /** Returns the secret in the file that a variable names, if there is one, and the variable. */

@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { readRegularFile } from "../util/given-file.js"
 import { secretText } from "../util/secret-text.js"
+import { utf8Fault } from "../util/utf8.js"
 
 /** The sources of secrets. */
 export interface SecretSources {
@@ -37,8 +38,8 @@ export function secretOf(
   if (!isFile) {
     const given = env[source]
     if (!given) throw new InvalidValueError(`${label}: the environment variable is not set or empty`)
-    // Node puts it in place of bytes that are not UTF-8.
-    if (given.includes("\ufffd")) throw new InvalidValueError(`${label}: must be UTF-8, without the character U+FFFD`)
+    const fault = utf8Fault(given)
+    if (fault !== undefined) throw new InvalidValueError(`${label}: ${fault}`)
     const secret = checked(() => given)
     return async () => secret
   }
