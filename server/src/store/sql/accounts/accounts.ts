@@ -168,7 +168,8 @@ export function accountStore(
 /** Throws UnreadableRow for an account that no answer can carry. An import reads it as well, and names the rule that it breaks. */
 function checked(row: Account): Account {
   if (isListOfObjects(row.authorization_details ?? [])) return row
-  throw new UnreadableRow({ table: "accounts", column: "authorization_details", id: row.userId })
+  const place = { table: "accounts", column: "authorization_details", id: row.userId }
+  throw new UnreadableRow(place, "must be a JSON array of objects")
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { EntitySchemaColumnOptions } from "typeorm"
+import type { EntitySchemaColumnOptions, ValueTransformer } from "typeorm"
 import { isDeeperThan, maxJsonDepth } from "../../../util/json.js"
 import { firstTime, lastTime } from "../../times.js"
 import type { JsonValue } from "../../types.js"
@@ -53,17 +53,27 @@ const utf8 = {
   from: (bytes: Buffer | null) => bytes?.toString("utf8") ?? null,
 }
 
+/** The conversion of a column whose `from` throws for values that break a rule. */
+export interface RuledTransformer extends ValueTransformer {
+  readonly rule: string
+}
+
 /**
  * Checks what is read, because other programs may write to the tables, and an answer cannot carry everything that a database
  * stores, such as `infinity` as a time. SQLite stores any value in any column. `from` throws, which makes the row unreadable. Text
  * without a transformer is checked by the reader of rows.
  */
-const checked = (hasForm: (value: unknown) => boolean, converted = (value: unknown) => value) => ({
+const checked = (
+  rule: string,
+  hasForm: (value: unknown) => boolean,
+  converted = (value: unknown) => value,
+): RuledTransformer => ({
+  rule,
   to: (value: unknown) => value,
   from(cell: unknown) {
     if (cell === null || cell === undefined) return null
     const value = converted(cell)
-    if (!hasForm(value)) throw new TypeError("the value has another form")
+    if (!hasForm(value)) throw new TypeError(rule)
     return value
   },
 })
@@ -74,12 +84,12 @@ const hasForm = {
   uint32: (value: unknown) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32,
 }
 
-const bytes = { transformer: checked(Buffer.isBuffer) }
-const time = { transformer: checked(hasForm.time) }
+const bytes = { transformer: checked("must be bytes", Buffer.isBuffer) }
+const time = { transformer: checked("must be a time of the years 1000 to 9999", hasForm.time) }
 // A driver may return 64-bit integers as text.
 const number = (cell: unknown) => (typeof cell === "string" ? Number(cell) : cell)
-const uint32 = { transformer: checked(hasForm.uint32, number) }
-const whole = { transformer: checked(Number.isSafeInteger, number) }
+const uint32 = { transformer: checked("must be an integer from 0 to 4294967295", hasForm.uint32, number) }
+const whole = { transformer: checked("must be an integer", Number.isSafeInteger, number) }
 
 /** Returns the number as it is stored: 0 for -0. Only MySQL stores -0, and JSON.stringify writes it as 0. */
 export function plainZero<Value extends number | null | undefined>(value: Value): Value | 0 {
@@ -87,8 +97,8 @@ export function plainZero<Value extends number | null | undefined>(value: Value)
 }
 
 const double = {
+  ...checked("must be a finite number", Number.isFinite, plainZero as (value: unknown) => unknown),
   to: plainZero<number | null>,
-  from: checked(Number.isFinite, plainZero as (value: unknown) => unknown).from,
 }
 
 /** JSON that may have a number beyond the range of a double, or half of a character. No answer can carry either. */
@@ -110,7 +120,8 @@ function checkPart(name: string, value: unknown): unknown {
   return value
 }
 
-const jsonOf = (isValid: (value: unknown) => boolean = () => true) => ({
+const jsonOf = (isValid: (value: unknown) => boolean = () => true): RuledTransformer => ({
+  rule: `must be JSON of the form of the field, at most ${maxJsonDepth} levels deep, of finite numbers and well-formed Unicode`,
   to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
   from(text: string | null): unknown {
     if (text === null) return null

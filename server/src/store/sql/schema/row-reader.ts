@@ -1,5 +1,6 @@
 import type { DataSource, EntityMetadata, ObjectLiteral } from "typeorm"
 import type { Cell } from "../query/statement.js"
+import type { RuledTransformer } from "./column-types.js"
 
 type Column = EntityMetadata["columns"][number]
 
@@ -17,12 +18,15 @@ export class UnreadableRow extends Error implements UnreadableRowEvent {
   readonly table: string
   readonly column: string
   readonly id: string | undefined
+  /** The rule that the value breaks. */
+  readonly rule: string
 
-  constructor({ table, column, id }: UnreadableRowEvent) {
+  constructor({ table, column, id }: UnreadableRowEvent, rule: string) {
     super(`${column} of a row of ${table} cannot be read${id === undefined ? "" : `: ${id}`}`)
     this.table = table
     this.column = column
     this.id = id
+    this.rule = rule
   }
 }
 
@@ -51,6 +55,8 @@ const unreadable = Symbol("unreadable")
 
 /** Whether a column has text as the driver returns it, and not another value that is stored as text. */
 const isPlainText = ({ type, transformer }: Column) => /text$|^varchar$/.test(String(type)) && transformer === undefined
+
+const ruleOf = ({ transformer }: Column) => (transformer as RuledTransformer | undefined)?.rule ?? "must be text"
 
 /** @param selected the columns whose cells a row has, in their order. */
 export function rowReader<Row extends ObjectLiteral>({
@@ -81,7 +87,7 @@ export function rowReader<Row extends ObjectLiteral>({
   }
   const toValue = (column: Column, cell: Cell | undefined) => {
     const value = parsed(column, cell)
-    if (value === unreadable) throw new UnreadableRow({ table: tableName, column: column.databaseName, id: undefined })
+    if (value === unreadable) throw new UnreadableRow({ ...placeOf(column), id: undefined }, ruleOf(column))
     return value
   }
   const row = (cells: Cell[], from = 0): Row => {
@@ -90,7 +96,7 @@ export function rowReader<Row extends ObjectLiteral>({
     for (let index = 0; index < selected.length; index++) {
       const column = selected[index] as Column
       const value = parsed(column, cells[from + index])
-      if (value === unreadable) throw new UnreadableRow({ ...placeOf(column), id: idIn(cells, from) })
+      if (value === unreadable) throw new UnreadableRow({ ...placeOf(column), id: idIn(cells, from) }, ruleOf(column))
       found[column.propertyName] = value
     }
     return found as Row
