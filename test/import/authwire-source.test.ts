@@ -2,7 +2,7 @@ import { createDatabase, serviceDatabase } from "@authwire/test-support/database
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
-import { anyone, encryptionKeys } from "@authwire/test-support/store-contract/context.js"
+import { anyone, encryptionKeys, range } from "@authwire/test-support/store-contract/context.js"
 import { expect, test } from "@jest/globals"
 import { type BulkRows, bulk, openSqlStore } from "../../server/src/store/sql/index.js"
 import { filledDatabase } from "./filled-database.js"
@@ -98,4 +98,45 @@ test("a row that no call can write is refused, with its field and the rule, and 
   ])
   expect(first).toMatchObject({ code: 1, users: [] })
   expect(await copy("--skip")).toMatchObject({ code: 0, users: ["u1", "u2"] })
+})
+
+test("a row that cannot be read is refused, with its field and the rule, and all others are copied with --skip", async () => {
+  const source = await filledDatabase(target, later)
+  const store = await openSqlStore({ encryptionKeys, url: source.url })
+  later(() => store.close())
+  // They and those of the filled database are two pages. The last row of the first one cannot be read.
+  const ids = range(500).map((n) => `a${String(n).padStart(3, "0")}`)
+  const users = ids.map((id) => ({ ...anyone, id, extra: {} }))
+  await bulk(store.database, { ...anyone, encryptionKeys }).users.write({ missing: users, changed: [] })
+  const deep = `{"secret":${"[".repeat(32)}${"]".repeat(32)}}`
+  const early = "0999-12-31 00:00:00"
+  const changes: [string, string][] = [
+    ["users SET extra = ? WHERE id = 'a499'", deep],
+    ["users SET email_verified = ? WHERE id = 'a000'", early],
+    ["users SET created = ? WHERE id = 'a001'", early],
+    ["accounts SET authorization_details = ?", '{"secret'],
+    ["sessions SET expires = ?", early],
+    ["verification_tokens SET expires = ?", early],
+    ["authenticators SET extra = ?", '["secret"]'],
+  ]
+  for (const [change, value] of changes) await source.query(`UPDATE ${change}`, [value])
+
+  const copy = await copyOf(source.url)
+  const { code, stdout } = await copy()
+  const found = stdout.match(/(?<=^invalid +)\S.*/gm)?.map((line) => line.split(/ {2,}/))
+  const time = "must be a time of the years 1000 to 9999"
+  const json =
+    "must be JSON of the form of the field, at most 32 levels deep, of finite numbers and well-formed Unicode"
+  expect(found).toEqual([
+    ["user a000", `email_verified ${time}`],
+    ["user a001", `created ${time}`],
+    ["user a499", `extra ${json}`],
+    ["account of user u1 with google", `authorization_details ${json}`],
+    ["session of user u1, SHA-256 73657373696f…", `expires ${time}`],
+    ["verification token, SHA-256 746f6b656e74…", `expires ${time}`],
+    ["authenticator of user u1", `extra ${json}`],
+  ])
+  expect(stdout).not.toContain("secret")
+  expect(code).toBe(1)
+  expect(await copy("--skip")).toMatchObject({ code: 0, users: [...ids.slice(2, -1), "u1", "u2"] })
 })

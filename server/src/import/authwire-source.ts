@@ -1,7 +1,14 @@
 import { hash } from "node:crypto"
 import { serialize } from "node:v8"
 import { DisableUserRequestSchema, UpdateAuthenticatorRequestSchema } from "@authwire/proto"
-import { type BulkName, type BulkRows, bulk, type Database, sessionPolicyStore } from "../store/sql/index.js"
+import {
+  type BulkName,
+  type BulkRows,
+  bulk,
+  type Database,
+  sessionPolicyStore,
+  Unreadable,
+} from "../store/sql/index.js"
 import { type ImportSource, type Item, keyDigest, labelOf, type Page } from "./item.js"
 import { brokenField, brokenRules } from "./peer/rules.js"
 import { replicaDoubt } from "./replica.js"
@@ -24,8 +31,13 @@ const rulesOf: { readonly [N in BulkName]: (row: BulkRows[N]) => string[] } = {
   ],
 }
 
-function itemOf<N extends BulkName>(name: N, row: BulkRows[N], isSound: boolean): Item<BulkRows[N]> {
-  const rules = isSound ? [] : rulesOf[name](row)
+function itemOf<N extends BulkName>(
+  name: N,
+  read: BulkRows[N] | Unreadable<BulkRows[N]>,
+  isSound: boolean,
+): Item<BulkRows[N]> {
+  const row = read instanceof Unreadable ? read.key : read
+  const rules = read instanceof Unreadable ? [read.problem] : isSound ? [] : rulesOf[name](row)
   const faults = rules.map((detail) => ({ kind: "invalid", detail }) as const)
   const about = { key: keyDigest[name](row), label: labelOf[name](row), faults, conversions: [] }
   return { ...about, row: faults.length === 0 ? row : undefined }
@@ -44,7 +56,7 @@ export async function authwireSource(
     doubts: replica === undefined ? [] : [replica],
     count: (name) => tables[name].count(),
     async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
-      for await (const rows of tables[name].pages()) {
+      for await (const rows of tables[name].pagesWithUnreadable()) {
         const items = (isSound: boolean) => rows.map((row) => itemOf(name, row, isSound))
         yield { length: rows.length, digest: hash("sha256", serialize(rows), "base64url"), items }
       }

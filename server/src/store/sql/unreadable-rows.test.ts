@@ -11,7 +11,16 @@ import {
   range,
 } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { type Database, openDatabase, rekey, type SqlStore, sqlStore, type UnreadableRowEvent } from "./index.js"
+import {
+  bulk,
+  type Database,
+  openDatabase,
+  rekey,
+  type SqlStore,
+  sqlStore,
+  Unreadable,
+  type UnreadableRowEvent,
+} from "./index.js"
 
 const secret = "s3cret-value"
 
@@ -191,7 +200,7 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     const caller = { tenant }
     const page = { size: 10 }
     const [{ id }, other] = [await store.users.create(caller, newUser()), await store.users.create(caller, newUser())]
-    const rows = {
+    const rowsOf = {
       users: async () => [id, other.id],
       async sessions() {
         const made = range(2).map(() => store.sessions.create(caller, newSession(id, Date.now() + 1e6)))
@@ -214,11 +223,15 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
       authenticators: async () =>
         (await store.authenticators.list(caller, id, page)).items.map((one) => one.credentialID),
     }
-    const [bad, good] = await rows[table]()
+    const [bad, good] = await rowsOf[table]()
     expect(await lists[table]()).toHaveLength(2)
     const key = { users: "id", sessions: "id", accounts: "provider_account_id", authenticators: "credential_id" }[table]
     await tables.query(`UPDATE ${table} SET ${column} = ${value} WHERE tenant = ? AND ${key} = ?`, [tenant, bad])
     expect(await lists[table]()).toEqual([good])
+    for await (const rows of bulk(database, { tenant, encryptionKeys })[table].pagesWithUnreadable()) {
+      const problems = (rows as unknown[]).flatMap((row) => (row instanceof Unreadable ? row.problem : []))
+      expect([rows.length, problems]).toEqual([2, [expect.stringMatching(`^${column} must be `)]])
+    }
   })
 
   // The servers accept only text and times in these columns.

@@ -1,6 +1,7 @@
 import type { Database } from "../database.js"
 import { bytesOf, type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
 import { ofPresentUser } from "../schema/present-users.js"
+import { UnreadableRow } from "../schema/row-reader.js"
 import type { Table } from "../schema/table.js"
 import { alongIndex } from "../walks/along.js"
 import type { Walk } from "../walks/walks.js"
@@ -11,11 +12,26 @@ export interface Difference<Row> {
   changed: Row[]
 }
 
+/** A row with a value that cannot be read. */
+export class Unreadable<Row> {
+  /** A row that contains only the key, and the user that it belongs to if it has one. */
+  readonly key: Row
+  /** The column, and the rule that its value breaks. */
+  readonly problem: string
+
+  constructor(key: Row, problem: string) {
+    this.key = key
+    this.problem = problem
+  }
+}
+
 /** All rows of a tenant in one table. */
 export interface BulkTable<Row> {
   count(): Promise<number>
-  /** Returns all rows in the order of their keys, one page in memory at a time. */
+  /** Returns all rows in the order of their keys, one page in memory at a time. Throws UnreadableRow. */
   pages(): AsyncIterable<Row[]>
+  /** Returns all rows like `pages`, those that cannot be read as Unreadable. Throws UnreadableRow for a key that cannot be read. */
+  pagesWithUnreadable(): AsyncIterable<(Row | Unreadable<Row>)[]>
   /** Returns the keys like `pages`: rows that contain only the key, and the user that they belong to and their expiry if they have them. */
   keys(): AsyncIterable<Row[]>
   /** Compares these rows, which must have different keys, with those in the database. */
@@ -80,8 +96,11 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const isWanted = ["t.tenant = :tenant", where].filter(Boolean).join(" AND ")
   const marks = [...keys, owner, expiry].filter((property) => property !== undefined)
   const columns = [table.columns("t"), ...names, ...others].join(", ")
-  const rowPages = pagesOf(columns, pageSize, rowOf)
-  const keyPages = pagesOf(marks.map((property) => `t.${property}`).join(", "), keyPageSize, keyOf)
+  const keyOfRow = (cells: Cell[]) => partOf(keys, cells, table.width)
+  const keyOf = (cells: Cell[]) => partOf(marks, cells)
+  const rowPages = pagesOf(columns, pageSize, rowOf, keyOfRow)
+  const readPages = pagesOf(columns, pageSize, readRowOf, keyOfRow)
+  const keyPages = pagesOf(marks.map((property) => `t.${property}`).join(", "), keyPageSize, keyOf, keyOf)
   const ofTenant = table.statement(table.selectFrom("t").select("COUNT(*)").where(isWanted), "tenant" as Key)
   const byKeys = selectByKeys()
   const insertMany = table.insertMany(rowsAtOnce)
@@ -107,30 +126,29 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   }
 
   /** Returns a function that reads rows in the order of their keys. */
-  function pagesOf(select: string, limit: number, make: (cells: Cell[]) => Row) {
+  function pagesOf<Item>(select: string, limit: number, make: (cells: Cell[]) => Item, keyIn: (cells: Cell[]) => Row) {
     const walk: Walk<Row> = { index: "PRIMARY", equal: ["tenant"], order: keys }
     const page = (after: readonly Key[]) =>
       alongIndex(database, table, walk, { ...{ alias: "t", select, after, where, limit } })
     const [firstPage, nextPage] = [page([]), page(keys)]
     const of = { tenant } as Row
-    return async function* (): AsyncGenerator<Row[]> {
+    return async function* (): AsyncGenerator<Item[]> {
       const sql = database.reads({})
-      let last: Row | undefined
+      let last: Cell[] | undefined
       for (;;) {
         const found: Cell[][] = await (last === undefined
           ? sql.read(firstPage, { of })
-          : sql.read(nextPage, { of, after: last }))
-        const rows = found.map(make)
-        if (rows.length > 0) yield rows
-        last = rows.at(-1)
-        if (last === undefined || rows.length < limit) return
+          : sql.read(nextPage, { of, after: keyIn(last) }))
+        if (found.length > 0) yield found.map(make)
+        last = found.at(-1)
+        if (last === undefined || found.length < limit) return
       }
     }
   }
 
-  /** Converts cells to a row that contains only the key, the owner and the expiry. */
-  function keyOf(cells: Cell[]): Row {
-    const values = marks.map((property, index) => [property, table.value(property, cells[index] as Cell)])
+  /** Converts cells from index `from` on to a row that contains only these properties. */
+  function partOf(properties: readonly (keyof Row)[], cells: Cell[], from = 0): Row {
+    const values = properties.map((property, index) => [property, table.value(property, cells[from + index] as Cell)])
     return { ...Object.fromEntries(values), tenant }
   }
 
@@ -147,6 +165,16 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       row[property] = table.value(property, cells[table.width + keys.length + index] as Cell) as Row[typeof property]
     }
     return open(row)
+  }
+
+  function readRowOf(cells: Cell[]): Row | Unreadable<Row> {
+    try {
+      return rowOf(cells)
+    } catch (error) {
+      if (!(error instanceof UnreadableRow)) throw error
+      const ofUser = owner && { [owner]: table.valueIn(owner, cells) }
+      return new Unreadable({ ...keyOfRow(cells), ...ofUser }, `${error.column} ${error.rule}`)
+    }
   }
 
   function same(one: Row, other: Row): boolean {
@@ -167,6 +195,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     },
 
     pages: rowPages,
+    pagesWithUnreadable: readPages,
     keys: keyPages,
 
     async differences(rows) {
