@@ -89,6 +89,16 @@ test("many entries of one key and method leave those of other keys and methods",
   }
 })
 
+test("a lost entry that stands for several calls is counted with their number", async () => {
+  const { table, answer, countOf, lossOf } = openTable()
+  const refused = { ...entryOf("GetUser"), keyId: "k", count: 5 }
+  for (let n = 0; n <= maxWaitingOfTenant + 10; n++) table.keep(refused, "a", false)
+  answer()
+  await table.stop()
+  // The first entry is taken at once, so that it no longer waits.
+  expect([countOf("a", "GetUser"), lossOf("a")]).toEqual([maxWaitingOfTenant + 1, 50])
+})
+
 test("a batch has entries of every tenant that waits", async () => {
   const { table, stored, answer } = openTable()
   for (let n = 0; n < 1_000; n++) table.keep(entryOf("Encode"), "busy", true)

@@ -19,7 +19,7 @@ interface Waiting {
   readonly kept: EntryLine
   /** Entries of calls that change nothing, of which there may be many. They are the first to be dropped. */
   readonly routine: EntryLine
-  /** How many entries were dropped since the last that was stored, and when the last of their calls was made. */
+  /** The number of calls whose entries were dropped since the last that was stored, and when the last of them was made. */
   dropped: number
   droppedAt: Date
   /** Whether its last entries could not be stored. Then they are not stored with those of others, who would wait as well. */
@@ -62,8 +62,8 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
     return own
   }
 
-  function drop(own: Waiting, created: Date): void {
-    own.dropped++
+  function drop(own: Waiting, { created, count: calls = 1 }: AuditEntry): void {
+    own.dropped += calls
     own.droppedAt = created
     lost++
   }
@@ -78,7 +78,7 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
     const dropped = (longest.routine.size > 0 ? longest.routine : longest.kept).drop()
     if (dropped === undefined) return
     count--
-    drop(longest, dropped.created)
+    drop(longest, dropped)
   }
 
   /** Removes the next batch: of each tenant its share, and those that wait longest first. */
@@ -111,7 +111,7 @@ export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(
       count += kept.length + routine.length
       return
     }
-    for (const { created } of [...kept, ...routine]) drop(own, created)
+    for (const entry of [...kept, ...routine]) drop(own, entry)
     if (!ending.signal.aborted) return
     count -= sizeOf(own)
     lost += sizeOf(own)
