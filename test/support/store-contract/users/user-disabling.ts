@@ -170,13 +170,13 @@ export function userDisablingContract(context: ContractContext): void {
       const { caller } = await signedIn()
       const { store, other, clock } = context
       const sessions = range(200).map(() => newSession("u", clock.now + day))
-      const created = sessions.map((session, n) => (n % 2 ? store : other).sessions.create(caller, session))
+      const created = outcomes(sessions.map((session, n) => (n % 2 ? store : other).sessions.create(caller, session)))
       const disabled = await store.users.disable(caller, "u", {})
       const found = await Promise.all(
         sessions.map(({ sessionToken }) => other.sessions.getWithUser(caller, sessionToken)),
       )
       expect(found.filter((one) => one !== null)).toEqual([])
-      const { ok = 0, USER_DISABLED = 0 } = await outcomes(created)
+      const { ok = 0, USER_DISABLED = 0 } = await created
       expect(ok + USER_DISABLED).toBe(200)
       expect(await rowsOf(caller)).toEqual([{ user_id: "v" }])
       expect(disabled?.revokedSessions).toBe(ok + 1)
