@@ -45,14 +45,15 @@ export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
     while (reader.pos < end && parts <= maxParts) {
       const [number, wireType] = reader.tag()
       parts++
-      const content = wireType === WireType.LengthDelimited ? shape.get(number) : undefined
-      if (content === undefined || depth > maxDepth) reader.skip(wireType, number)
-      else {
+      if (wireType === WireType.LengthDelimited) {
         const last = reader.uint32() + reader.pos
+        const content = depth > maxDepth ? undefined : shape.get(number)
         if (content === "numbers") parts += numbersIn(bytes.subarray(reader.pos, last))
-        else count(content(), last, depth + 1)
+        else if (content !== undefined) count(content(), last, depth + 1)
         reader.pos = last
-      }
+      } else if (wireType === WireType.Bit64) reader.pos += 8
+      else if (wireType === WireType.Varint) while ((bytes[reader.pos++] ?? 0) > 0x7f);
+      else reader.skip(wireType, number)
     }
   }
   try {
