@@ -67,6 +67,7 @@ const loads: readonly (readonly [string, readonly SharesCall[], (keyof typeof la
   ["ListUsers as JSON, 64 KiB of small values", ["listUsersAsJson"], "values"],
   ["GetUser as JSON, 64 KiB of small values", ["getUserAsJson"], "values"],
   ["UpdateUser as JSON, 64 KiB of small values", ["updateUserAsJson"], "values"],
+  ["UpdateUser, 64 KiB of small values", ["updateLargeUser"], "values"],
   ["ListUsers, largest of 320 KiB", ["listUsers"], "both"],
   ["BatchGetUsers, largest of 320 KiB", ["batchGetUsers"], "both"],
   ["GetUser, largest of 320 KiB", ["getLargeUser"], "both"],

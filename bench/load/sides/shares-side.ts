@@ -3,7 +3,8 @@
 //   startChild("shares-side.ts", [url of the gRPC listener, API key, url of the HTTP listener])
 
 import { createAuthwireClient } from "@authwire/client"
-import { EventKind, EventService } from "@authwire/proto"
+import { EventKind, EventService, UpdateUserRequestSchema } from "@authwire/proto"
+import { fromJson, toBinary } from "@bufbuild/protobuf"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { answerParent } from "../child.ts"
@@ -40,7 +41,11 @@ const events = createClient(EventService, createGrpcTransport({ baseUrl: url }))
 const headers = { authorization: `Bearer ${apiKey}` }
 const expected = { code: "NOT_FOUND" }
 /** An update of a user to 64 KiB of small values. */
-const smallValues = JSON.stringify({ id: "r0", extra: { zeros: Array(32_000).fill(0) }, updateMask: "extra" })
+const smallValues = { id: "r0", extra: { zeros: Array(32_000).fill(0) }, updateMask: "extra" }
+const [smallInJson, smallInProtobuf] = [
+  Buffer.from(JSON.stringify(smallValues)),
+  toBinary(UpdateUserRequestSchema, fromJson(UpdateUserRequestSchema, smallValues)),
+]
 const largeUsers = Array.from({ length: 500 }, (_, n) => `r${n}`)
 
 const calls = {
@@ -53,9 +58,10 @@ const calls = {
   countUsers: () => users.countUsers({}),
   exportUsers,
   listUsers: () => users.listUsers({ pageSize: 100 }),
-  listUsersAsJson: () => callAsJson("ListUsers", `{"pageSize":100}`),
-  getUserAsJson: () => callAsJson("GetUser", `{"id":"r0"}`),
-  updateUserAsJson: () => callAsJson("UpdateUser", smallValues),
+  listUsersAsJson: () => callEncoded("ListUsers", Buffer.from(`{"pageSize":100}`)),
+  getUserAsJson: () => callEncoded("GetUser", Buffer.from(`{"id":"r0"}`)),
+  updateUserAsJson: () => callEncoded("UpdateUser", smallInJson),
+  updateLargeUser: () => callEncoded("UpdateUser", smallInProtobuf, "proto"),
   batchGetUsers: () => users.batchGetUsers({ ids: largeUsers }),
   getLargeUser: () => users.getUser({ id: "r0" }),
   deleteUser: () => users.deleteUser({ id: `d${deleted++}` }),
@@ -70,11 +76,11 @@ async function exportUsers(): Promise<void> {
   exportedUntil = nextPageToken
 }
 
-/** Makes a call in JSON of Connect, without parsing the answer. */
-async function callAsJson(method: string, body: string): Promise<void> {
+/** Makes a call of Connect with a request that is encoded already, without decoding the answer. */
+async function callEncoded(method: string, body: Uint8Array<ArrayBuffer>, format = "json"): Promise<void> {
   const response = await fetch(`${httpUrl}/authwire.v1.UserService/${method}`, {
     method: "POST",
-    headers: { ...headers, "content-type": "application/json" },
+    headers: { ...headers, "content-type": `application/${format}` },
     body,
   })
   await response.bytes()
