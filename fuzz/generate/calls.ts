@@ -38,7 +38,16 @@ function enveloped(random: Random, method: DescMethod, read: (random: Random, me
       const message = read(random, method)
       if (random.chance(0.9)) return envelope(message)
       if (random.chance(0.5)) return envelope(gzipSync(message), 1)
-      const lengths = [0, 1, message.length + 1, Math.max(0, message.length - 1), 0x7fffffff, 0xffffffff, 4_194_305]
+      const lengths = [
+        0,
+        1,
+        message.length,
+        message.length + 1,
+        Math.max(0, message.length - 1),
+        0x7fffffff,
+        0xffffffff,
+        4_194_305,
+      ]
       return envelope(message, random.pick([0, 1, 2, 3, 128, 255]), random.pick(lengths))
     }),
   )

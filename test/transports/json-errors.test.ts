@@ -82,6 +82,13 @@ describe("an error of JSON names the field", () => {
     }
   })
 
+  test.each(["application/connect+json", ...enveloped])("of a call of a pipeline has its details: %s", async (type) => {
+    const call = { id: 7, method: createUser.slice(1), message: Buffer.from([0x0a, 1, 0xff]).toString("base64") }
+    const text = await ask(pipeline, type, [JSON.stringify({ calls: [call] })])
+    expect(text).toContain('"@type":"type.googleapis.com/google.rpc.BadRequest"')
+    expect(text).toContain("is not a well-formed authwire.v1.CreateUserRequest")
+  })
+
   test.each([
     ["application/connect+json", "connect-timeout-ms"],
     ["application/grpc+json", "grpc-timeout"],

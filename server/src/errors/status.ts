@@ -1,9 +1,12 @@
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
-import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
+import { create, createRegistry, type DescMessage, type Message } from "@bufbuild/protobuf"
 import { type Any, anyPack, durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { codeOf, type Failure } from "./failure.js"
+
+/** The messages in the details of a status, which are google.protobuf.Any. */
+export const detailTypes = createRegistry(BadRequestSchema, ErrorInfoSchema, RetryInfoSchema)
 
 /**
  * Returns the status of a failed call, as gRPC sends it: code, message, ErrorInfo and, if they apply, BadRequest and

@@ -100,13 +100,13 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, regist
   return {
     hasItems: lists.length > 0,
     decode(bytes) {
-      if (hasTooManyParts(input, bytes)) throw invalidField("request", partsRule)
-      let request: Message
+      let request: Message | undefined
       try {
-        request = messageOf(input, bytes)
+        request = hasTooManyParts(input, bytes) ? undefined : messageOf(input, bytes)
       } catch (cause) {
         throw notWellFormed(cause)
       }
+      if (request === undefined) throw invalidField("request", partsRule)
       checkStructs(input, request)
       return request
     },

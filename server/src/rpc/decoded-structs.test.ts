@@ -1,13 +1,9 @@
-import {
-  CreateUserRequestSchema,
-  EncodeRequestSchema,
-  LinkAccountRequestSchema,
-  UpdateUserRequestSchema,
-  UserService,
-} from "@authwire/proto"
+import * as schema from "@authwire/proto"
+import { Authorization } from "@authwire/proto/envoy"
 import {
   create,
   type DescMessage,
+  type DescService,
   fromBinary,
   fromJson,
   type JsonObject,
@@ -23,6 +19,9 @@ import fc from "fast-check"
 import { codecOf } from "./codec.js"
 import { messageOf, messageOfJson, withEmptyStructs } from "./decoded-structs.js"
 import { decodeStruct } from "./struct-decoding.js"
+
+const { CreateUserRequestSchema, EncodeRequestSchema, LinkAccountRequestSchema, UpdateUserRequestSchema, UserService } =
+  schema
 
 const texts = fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom("__proto__", "constructor", "ü".repeat(300)))
 const { object } = fc.letrec<{ object: JsonObject }>((tie) => {
@@ -47,13 +46,13 @@ const shown = (message: object) =>
 const isSpecial = (value: unknown) => typeof value === "bigint" || Object.is(value, -0)
 
 /** Expects that a message is decoded from bytes and from JSON as protobuf-es does. */
-function expectAlike<S extends DescMessage>(schema: S, init: MessageInitShape<S>): void {
-  const message = create(schema, init)
-  const bytes = toBinary(schema, message)
-  expect(shown(messageOf(schema, bytes))).toEqual(shown(fromBinary(schema, bytes)))
-  const json = toJson(schema, message)
-  const decoded = messageOfJson(schema, json, withEmptyStructs(schema, json))
-  expect(shown(decoded)).toEqual(shown(fromJson(schema, json)))
+function expectAlike<S extends DescMessage>(desc: S, init: MessageInitShape<S>): void {
+  const message = create(desc, init)
+  const bytes = toBinary(desc, message)
+  expect(shown(messageOf(desc, bytes))).toEqual(shown(fromBinary(desc, bytes)))
+  const json = toJson(desc, message)
+  const decoded = messageOfJson(desc, json, withEmptyStructs(desc, json))
+  expect(shown(decoded)).toEqual(shown(fromJson(desc, json)))
 }
 
 test("a Struct is the same object as that of protobuf-es, from bytes and from JSON", () => {
@@ -176,4 +175,24 @@ test("a name that occurs twice is rejected, also within a Struct", () => {
         violations: [{ field: "request", description: "has an object with two values of the same name" }],
       }),
     )
+})
+
+test("no request has a Struct where it would be left to protobuf-es, or not be checked: in a map, a oneof, or a value of JSON", () => {
+  const isService = (one: unknown): one is DescService => (one as Partial<DescService>).kind === "service"
+  const services = [...Object.values<unknown>(schema).filter(isService), Authorization]
+  const places: string[] = []
+  let structs = 0
+  const walk = (message: DescMessage, outer: readonly DescMessage[]) => {
+    for (const { fieldKind, oneof, name, message: of } of message.fields) {
+      if (of === undefined) continue
+      const isOfJson = ["Struct", "Value", "ListValue"].includes(of.name) && of.file.proto.package === "google.protobuf"
+      if (isOfJson) structs++
+      if (isOfJson && (of.name !== "Struct" || fieldKind === "map" || oneof !== undefined))
+        places.push(`${message}.${name}`)
+      if (outer.includes(of)) places.push(`${message}.${name} contains itself`)
+      else if (!isOfJson) walk(of, [...outer, of])
+    }
+  }
+  for (const { input } of services.flatMap(({ methods }) => methods)) walk(input, [input])
+  expect([structs > 5, places]).toEqual([true, []])
 })

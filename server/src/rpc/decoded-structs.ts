@@ -5,14 +5,14 @@ import {
   fromJson,
   type JsonObject,
   type JsonValue,
-  type Message,
   type MessageShape,
   type Registry,
   ScalarType,
 } from "@bufbuild/protobuf"
-import { isObject } from "../util/json.js"
+import { invalidField } from "../errors/failure.js"
+import { isListOfObjects, isObject } from "../util/json.js"
 import { oncePer } from "../util/once-per.js"
-import { checkJson } from "./json.js"
+import { jsonFault } from "./json.js"
 import { decodeStruct } from "./struct-decoding.js"
 import { isStruct, type MessageField, messagesIn, partOf, structFieldsOf } from "./struct-fields.js"
 
@@ -52,18 +52,21 @@ function decodeStructs(desc: DescMessage, message: object): void {
       continue
     }
     const occurrences = values[localName] as Uint8Array[]
-    if (field.fieldKind === "list") values[localName] = occurrences.map((one) => decodeStruct([one]))
+    if (field.fieldKind === "list")
+      values[localName] = occurrences.map((one) => (one.length === 0 ? {} : decodeStruct([one])))
     else values[localName] = occurrences.length === 0 ? undefined : decodeStruct(occurrences)
   }
 }
 
-/** Returns the JSON of a message with empty Structs. */
+/** Returns the JSON of a message with empty Structs, and without those of a list. */
 export function withEmptyStructs(desc: DescMessage, json: JsonValue): JsonValue {
   if (!isObject(json)) return json
   if (isStruct(desc)) return {}
   const changed: JsonObject = {}
-  const emptied = ({ message }: MessageField, value: JsonValue) =>
-    Array.isArray(value) ? value.map((item) => withEmptyStructs(message, item)) : withEmptyStructs(message, value)
+  const emptied = ({ message }: MessageField, value: JsonValue) => {
+    if (!Array.isArray(value)) return withEmptyStructs(message, value)
+    return isStruct(message) && isListOfObjects(value) ? [] : value.map((item) => withEmptyStructs(message, item))
+  }
   for (const field of ownFieldsOf(desc))
     for (const name of [field.name, field.jsonName])
       if (Object.hasOwn(json, name)) changed[name] = emptied(field, json[name] as JsonValue)
@@ -104,11 +107,13 @@ function fillStructs(desc: DescMessage, message: object, json: JsonObject): void
 }
 
 /** Throws INVALID_FIELD if a Struct of a request cannot be carried to every client; see jsonFault. */
-export function checkStructs(desc: DescMessage, message: Message | object, path = ""): void {
+export function checkStructs(desc: DescMessage, message: object, path = ""): void {
   for (const field of structFieldsOf(desc))
     for (const [index, part] of messagesIn(field, partOf(message, field).value).entries()) {
+      const fault = isStruct(field.message) ? jsonFault(part as JsonObject) : undefined
+      if (fault === undefined && isStruct(field.message)) continue
       const at = `${path}${field.name}${field.fieldKind === "list" ? `[${index}]` : ""}`
-      if (isStruct(field.message)) checkJson(part as JsonObject, at)
-      else checkStructs(field.message, part, `${at}.`)
+      if (fault !== undefined) throw invalidField(at + fault.path, fault.rule)
+      checkStructs(field.message, part, `${at}.`)
     }
 }

@@ -1,5 +1,4 @@
 import type { JsonValue } from "@bufbuild/protobuf"
-import { invalidField } from "../errors/failure.js"
 import { maxJsonDepth } from "../util/json.js"
 
 /** A part of a value that violates a rule. */
@@ -32,17 +31,6 @@ export function jsonFault(value: JsonValue, depth = 1): JsonFault | undefined {
       return isPropertyName(name) ? { ...fault, path: `.${name}${fault.path}` } : { ...fault, path: "" }
   }
   return undefined
-}
-
-/**
- * Throws INVALID_FIELD for a value that has such a fault.
- *
- * @param field - the field of the request that contains the value
- */
-export function checkJson(value: JsonValue, field: string): void {
-  const fault = jsonFault(value)
-  if (fault === undefined) return
-  throw invalidField(field + fault.path, fault.rule)
 }
 
 const notUnicode = { path: "", rule: "must be well-formed Unicode" }

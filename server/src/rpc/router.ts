@@ -1,4 +1,5 @@
 import type { DescMethod, DescService, Message, Registry } from "@bufbuild/protobuf"
+import { detailTypes } from "../errors/status.js"
 import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
@@ -46,7 +47,7 @@ export interface Router {
   /** Awaited before a method reads a message of a stream that has arrived; undefined if it may at once. See turnWhenLate. */
   readonly messageTurn: (owner: Owner) => Promise<void> | undefined
   /** See RouterOptions. */
-  readonly registry: Registry | undefined
+  readonly registry: Registry
   /** Records a call that a listener rejected before it began. */
   readonly rejected: Observer["rejected"]
 }
@@ -67,7 +68,7 @@ interface RouterOptions {
   pauseAfter: RejectionPause
   /** Awaited before each large piece of work for a tenant; see turnLimit. Default: a turnLimit of the router's own. */
   turn?: Turn<string>
-  /** The messages that google.protobuf.Any may contain in JSON. Only tests need one, because Authwire's own messages have no Any. */
+  /** The messages that google.protobuf.Any may contain in JSON. Default: those in the details of errors. */
   registry?: Registry
 }
 
@@ -94,7 +95,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Creates the router that all listeners share. */
 export function createRouter(options: RouterOptions): Router {
-  const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnsAlone() } = options
+  const { observer, access, maxDeadlineMs, limitOf, pauseAfter, turn = turnsAlone(), registry = detailTypes } = options
   const interceptors = [access, ...options.interceptors]
   const ofTenant: Turn<Owner> = ({ tenant }, signal) => turn(tenant, signal)
   const ofKeys = (ofItsTenant: Turn<Owner>) => linesOf(({ tenant, keyId }) => keyId ?? tenant, ofItsTenant)
@@ -119,7 +120,7 @@ export function createRouter(options: RouterOptions): Router {
       }
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
-      const codec = codecOf(method, answerTurn, options.registry)
+      const codec = codecOf(method, answerTurn, registry)
       const parts = {
         admit: admission(admissions),
         unary,
@@ -156,7 +157,7 @@ export function createRouter(options: RouterOptions): Router {
     services,
     maxDeadlineMs,
     messageTurn,
-    registry: options.registry,
+    registry,
     rejected: observer.rejected,
     drain: (graceMs) => active.drain(graceMs),
   }

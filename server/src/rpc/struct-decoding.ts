@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { BinaryReader } from "@bufbuild/protobuf/wire"
 import { isObject, maxJsonDepth } from "../util/json.js"
 
-/** The depth at which the decoder gives up. A lower one that is too deep is an error that names its place: see `checkJson`. */
+/** The depth at which the decoder gives up. A lower one that is too deep is an error that names its place: see `checkStructs`. */
 const maxDepth = 2 * maxJsonDepth
 
 /**

@@ -2,6 +2,7 @@ import {
   BatchGetUsersRequestSchema,
   CreateUserRequestSchema,
   GetUserRequestSchema,
+  LinkAccountRequestSchema,
   PipelineRequestSchema,
 } from "@authwire/proto"
 import { create, type DescMessage, fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf"
@@ -38,22 +39,49 @@ const withList = (depth: number, zeros: number) =>
   toBinary(CreateUserRequestSchema, create(CreateUserRequestSchema, { extra: { list: nested(depth, zeros) } }))
 
 test("S-31: entries of lists in JSON count at every depth that is read", () => {
-  for (const depth of [0, 10, 25]) {
+  for (const depth of [0, 10, 25, 60]) {
     // Each zero is a value in a list.
     expect(hasTooManyParts(CreateUserRequestSchema, withList(depth, maxParts / 2 + 1))).toBe(true)
     expect(hasTooManyParts(CreateUserRequestSchema, withList(depth, maxParts / 2 - 200))).toBe(false)
   }
 })
 
-test("a large message with few parts, or one that cannot be read, is left to its decoder", () => {
+test("a large message with few parts is left to its decoder, and one that cannot be read is rejected", () => {
   const large = inField(1, Buffer.alloc(mebibytes, "x"))
   expect(hasTooManyParts(GetUserRequestSchema, large)).toBe(false)
   expect(fromBinary(GetUserRequestSchema, large).id).toHaveLength(mebibytes)
   for (const broken of [large.subarray(0, -1), Buffer.alloc(mebibytes, 0xff), Buffer.alloc(mebibytes)]) {
-    expect(hasTooManyParts(GetUserRequestSchema, broken)).toBe(false)
+    expect(() => hasTooManyParts(GetUserRequestSchema, broken)).toThrow()
     expect(() => fromBinary(GetUserRequestSchema, broken)).toThrow()
   }
 })
+
+const many = times(maxParts, empty(1))
+
+test.each<[string, DescMessage, Uint8Array]>([
+  ["the wire type of a number", CreateUserRequestSchema, withTag((6 << 3) | WireType.Varint, many)],
+  ["the wire type of a group", CreateUserRequestSchema, withTag((6 << 3) | WireType.StartGroup, many)],
+  [
+    "a text of the wire type of a double",
+    GetUserRequestSchema,
+    Buffer.concat([[(1 << 3) | WireType.Bit64, 7], Buffer.alloc(7), inField(1, many)].map((part) => Buffer.from(part))),
+  ],
+  [
+    "a length beyond the end of the message around it",
+    LinkAccountRequestSchema,
+    Buffer.concat([
+      inField(12, Buffer.from([(1 << 3) | WireType.LengthDelimited, 100])),
+      Buffer.alloc(100, empty(1)[0]),
+      many,
+    ]),
+  ],
+])("S-31: parts that a decoder would read behind %s are not overlooked", (_, desc, bytes) => {
+  expect(() => hasTooManyParts(desc, bytes)).toThrow()
+})
+
+function withTag(tag: number, bytes: Uint8Array): Uint8Array {
+  return new BinaryWriter().uint32(tag).bytes(bytes).finish()
+}
 
 test("messages in messages beyond the depth that parsers read are left to the decoder, which rejects them", () => {
   const inside = times(maxParts + 1, empty(15))

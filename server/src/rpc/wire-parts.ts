@@ -3,39 +3,66 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { oncePer } from "../util/once-per.js"
 import { maxParts } from "./interceptors/validation.js"
 
-/** What a field contains, by the number of the field: messages, or numbers that may be packed. Absent: neither, or unknown. */
-type Shape = ReadonlyMap<number, "numbers" | (() => Shape)>
-
-const shapeOf = oncePer(
-  (desc: DescMessage): Shape =>
-    new Map(
-      desc.fields.flatMap((field) => {
-        const content = contentOf(field)
-        return content === undefined ? [] : [[field.number, content]]
-      }),
-    ),
-)
-
-function contentOf({ fieldKind, message, scalar }: DescField): "numbers" | (() => Shape) | undefined {
-  if (message === undefined) {
-    const isText = scalar === ScalarType.STRING || scalar === ScalarType.BYTES
-    return fieldKind === "list" && !isText ? "numbers" : undefined
-  }
-  // An entry of a map is a message, whose field 2 is the value.
-  const messages = () => shapeOf(message)
-  return fieldKind === "map" ? () => new Map([[2, messages]]) : messages
+/** How a field is encoded. */
+interface Encoding {
+  readonly wireType: WireType
+  /** Whether it is a list of numbers, which may be packed. */
+  readonly isPackable: boolean
+  /** The fields of its messages. Undefined if it has none. */
+  readonly shape: (() => Shape) | undefined
 }
 
-/** Protobuf parsers read no message that is nested deeper. */
-const maxDepth = 100
+/** The fields of a message by their numbers. */
+type Shape = ReadonlyMap<number, Encoding>
+
+const shapeOf = oncePer(
+  (desc: DescMessage): Shape => new Map(desc.fields.map((field) => [field.number, encodingOf(field)])),
+)
+
+function encodingOf({ fieldKind, message, scalar }: DescField): Encoding {
+  // An entry of a map is a message, whose field 2 is the value.
+  if (fieldKind === "map") return { ...lengthDelimited, shape: () => entryOf(message) }
+  if (message !== undefined) return { ...lengthDelimited, shape: () => shapeOf(message) }
+  const wireType = wireTypeOf(scalar)
+  return { wireType, isPackable: fieldKind === "list" && wireType !== WireType.LengthDelimited, shape: undefined }
+}
+
+const lengthDelimited = { wireType: WireType.LengthDelimited, isPackable: false } as const
+
+function entryOf(message: DescMessage | undefined): Shape {
+  return new Map(message && [[2, { ...lengthDelimited, shape: () => shapeOf(message) }]])
+}
+
+/** @param scalar Undefined for an enum. */
+function wireTypeOf(scalar: ScalarType | undefined): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32
+    default:
+      return WireType.Varint
+  }
+}
+
+/** No message is read that is nested deeper: protobuf-es stops at 100, and decodeStruct at 64 objects, each of which has three messages. */
+const maxDepth = 200
 
 /** A request of at most so many bytes is never looked through, because nothing in it can take long. */
 const fewBytes = 1024
 
 /**
  * Returns whether the encoding of a message has more fields and entries, at any depth, than `validation` allows parts. Decoding
- * 4 MiB of empty entries takes many times as long as counting them, and no other call is served meanwhile. False if the bytes
- * cannot be read, which their decoder reports.
+ * 4 MiB of empty entries takes many times as long as counting them, and no other call is served meanwhile. Throws if the bytes are not the
+ * encoding of such a message. A decoder may read them nevertheless, and find parts in them that were not counted: where a field has the
+ * wire type of another kind, or is longer than the message around it.
  */
 export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
   if (bytes.length <= fewBytes) return false
@@ -45,23 +72,27 @@ export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
     while (reader.pos < end && parts <= maxParts) {
       const [number, wireType] = reader.tag()
       parts++
+      // Nobody decodes what is nested deeper.
+      const field = depth > maxDepth ? undefined : shape.get(number)
       if (wireType === WireType.LengthDelimited) {
         const last = reader.uint32() + reader.pos
-        const content = depth > maxDepth ? undefined : shape.get(number)
-        if (content === "numbers") parts += numbersIn(bytes.subarray(reader.pos, last))
-        else if (content !== undefined) count(content(), last, depth + 1)
+        if (field?.isPackable) parts += numbersIn(bytes.subarray(reader.pos, last))
+        else if (field?.shape !== undefined) count(field.shape(), last, depth + 1)
+        else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
         reader.pos = last
-      } else if (wireType === WireType.Bit64) reader.pos += 8
+      } else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
+      else if (wireType === WireType.Bit64) reader.pos += 8
       else if (wireType === WireType.Varint) while ((bytes[reader.pos++] ?? 0) > 0x7f);
       else reader.skip(wireType, number)
     }
+    if (reader.pos > end && parts <= maxParts) throw new Error("a field is longer than its message")
   }
-  try {
-    count(shapeOf(desc), reader.len, 1)
-  } catch {
-    return false
-  }
+  count(shapeOf(desc), reader.len, 1)
   return parts > maxParts
+}
+
+function notOfField(number: number): Error {
+  return new Error(`field ${number} has the wire type of another kind of field`)
 }
 
 /** The last byte of each number is the only one without the highest bit. */

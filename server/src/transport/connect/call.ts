@@ -32,12 +32,17 @@ export function beginUnary<I, O>(
   unary: (read: () => Promise<I>, call: Call) => Promise<O>,
   call: Call,
 ): HttpUnaryCall<I, O> {
-  const request = Promise.withResolvers<I>()
+  const request = Promise.withResolvers<void>()
+  let given: I | undefined
   const admitted = Promise.withResolvers<void>()
   let outcome: Outcome | undefined
-  const read = () => {
+  const read = async () => {
     admitted.resolve()
-    return request.promise
+    await request.promise
+    const only = given as I
+    // The call keeps a way to fail the request, and with it a value of the promise.
+    given = undefined
+    return only
   }
   const run = async () => {
     try {
@@ -61,7 +66,8 @@ export function beginUnary<I, O>(
       return outcome
     },
     answer(message) {
-      request.resolve(message)
+      given = message
+      request.resolve()
       return answer
     },
   }

@@ -64,8 +64,10 @@ export interface ConnectHandler {
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods, maxMessageBytes, log } = options
-  const jsonOptions = router.registry && { registry: router.registry }
-  const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, ...(jsonOptions && { jsonOptions }) })
+  const connectRouter = createConnectRouter({
+    readMaxBytes: maxMessageBytes,
+    jsonOptions: { registry: router.registry },
+  })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)

@@ -28,13 +28,15 @@ test("of messages in chunks of any size Connect gets an empty one each, when it 
   }
 })
 
-test("a message with flags is passed on as it is, and the method does not get it", () => {
-  const whole = new WholeMessages(300, empty)
-  const [compressed, end] = [withPrefix(1, Buffer.from("abc")), withPrefix(0x80, Buffer.from("def"))]
-  const passed = whole.received(Buffer.concat([compressed, bytes.subarray(5, 13), end]))
-  expect(passed).toEqual([compressed, withPrefix(0, empty), end])
-  expect(whole.next()).toEqual(messages[1])
-  expect(() => whole.next()).toThrow("has not arrived")
+test("Connect gets a message with any flag as an empty compressed one, which it rejects, and the method does not get it", () => {
+  for (const flags of [1, 2, 4, 0x40, 0x80, 0xff]) {
+    const whole = new WholeMessages(300, empty)
+    const flagged = withPrefix(flags, Buffer.from("abc"))
+    const passed = whole.received(Buffer.concat([flagged, bytes.subarray(5, 13), flagged]))
+    expect(passed).toEqual([withPrefix(1, Buffer.of()), withPrefix(0, empty), withPrefix(1, Buffer.of())])
+    expect(whole.next()).toEqual(messages[1])
+    expect(() => whole.next()).toThrow("has not arrived")
+  }
 })
 
 test("a message that is too large is passed on with its prefix, so that Connect rejects it", () => {

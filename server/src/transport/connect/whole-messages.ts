@@ -46,13 +46,18 @@ export class WholeMessage implements Whole {
   }
 }
 
+/** The flag of a compressed message, which Connect rejects where it reads the message. Other flags it ignores, or skips the message. */
+const compressed = 1
+
 /**
- * A request whose messages have prefixes. Passes a message on as it is if it has flags, or is too large, which Connect rejects. Connect
- * gets no part of a message before it is complete, because it allocates a message as soon as it has the length in the prefix.
+ * A request whose messages have prefixes. Passes a message on as it is if it is too large, which Connect rejects, and flags one as
+ * compressed that has any flag. Connect gets no part of a message before it is complete, because it allocates a message as soon as it has
+ * the length in the prefix.
  */
 export class WholeMessages implements Whole {
   readonly #maxMessageBytes: number
   readonly #empty: Uint8Array
+  readonly #flagged = withPrefix(compressed, Buffer.of())
   readonly #prefix = Buffer.alloc(prefixBytes)
   /** What has arrived of the prefix of the current message. */
   #prefixLength = 0
@@ -96,10 +101,8 @@ export class WholeMessages implements Whole {
       const end = at + prefixBytes + lengthInPrefix(bytes.subarray(at))
       // It is too large.
       if (end > bytes.length) break
-      if (bytes[at] === 0) {
-        this.#messages.push(bytes.subarray(at + prefixBytes, end))
-        passed.push(this.#empty)
-      } else passed.push(bytes.subarray(at, end))
+      if (bytes[at] === 0) this.#messages.push(bytes.subarray(at + prefixBytes, end))
+      passed.push(bytes[at] === 0 ? this.#empty : this.#flagged)
       at = end
     }
     return at === bytes.length ? passed : [...passed, bytes.subarray(at)]

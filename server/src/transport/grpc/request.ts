@@ -58,7 +58,7 @@ export class RequestMessages {
     }
     const length = lengthInPrefix(first)
     // A request whose header names a compression is rejected before it is read.
-    if (first[0] !== 0) throw broken(Code.Internal, first[0] === 1 ? unnamedCompression : "a message has unknown flags")
+    if (first[0] !== 0) throw broken(Code.Internal, unnamedCompression)
     if (length > this.#maxMessageBytes) {
       const message = `the request has a message of ${length} bytes, the limit is ${this.#maxMessageBytes}`
       throw broken(Code.ResourceExhausted, message)

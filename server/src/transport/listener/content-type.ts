@@ -43,7 +43,8 @@ export function firstOf(value: string | string[] | undefined): string | undefine
 export const unknownCompression = "this compression is not supported: the only accepted encoding is identity"
 
 /** The error of a message whose flag says that it is compressed, without an encoding in the header: INTERNAL. */
-export const unnamedCompression = "the request has a compressed message, but its header names no compression"
+export const unnamedCompression =
+  "a message has a flag, such as that of a compressed one, but the header of the request names no compression"
 
 /** Returns the header field that tells the client of an answer which encodings are accepted. */
 export function acceptedEncoding(contentType: string): [name: string, value: string] {
