@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { once } from "node:events"
 import { connect } from "node:net"
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises"
@@ -99,3 +100,18 @@ test.each(["grpcUrl", "baseUrl"] as const)(
     expect(turns.length).toBeLessThan(streams.length)
   },
 )
+
+test("S-40: of requests that are reset at once, few are read beyond those after which the connection is closed", async () => {
+  const { grpcUrl } = await serve()
+  const socket = await connected(grpcUrl)
+  let created = 0
+  const count = () => created++
+  subscribe("http2.server.stream.created", count)
+  later(async () => void unsubscribe("http2.server.stream.created", count))
+  const ids = Array.from({ length: 900 }, (_, n) => 2 * n + 1)
+  socket.write(
+    Buffer.concat(ids.flatMap((id) => [http2Frame(1, 4, id, header), http2Frame(3, 0, id, Buffer.alloc(4))])),
+  )
+  await once(socket, "close")
+  expect(created).toBeLessThan(2 * limits.unauthenticatedRequestsAtMost)
+})

@@ -24,6 +24,10 @@ const identity: Identity = { keyId: "key", tenant: "default", hasScope: () => tr
 function connect(closesAfterMs = idleMs) {
   const session = Object.assign(new EventEmitter(), {
     closed: false,
+    destroyed: false,
+    destroy() {
+      session.destroyed = true
+    },
     goaway: jest.fn(),
     settings: jest.fn(),
     // The client answers at once.
@@ -89,6 +93,13 @@ test("a client without a valid key is told to reconnect, then closed, then destr
   jest.advanceTimersByTime(5_000 + turnMs)
   expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
+})
+
+test("a client that keeps sending, and to which nothing is left to be answered, is destroyed at once", () => {
+  const { session, known } = connect()
+  for (let call = 0; call < limits.unauthenticatedRequestsAtMost; call++) known.countUnauthenticated()
+  expect(session.destroyed).toBe(true)
+  expect(session.close).not.toHaveBeenCalled()
 })
 
 test("a call with a valid key that arrives before the client has disconnected is not aborted", () => {

@@ -77,7 +77,9 @@ export function superviseSession(
   connection.onReconnect = () => {
     // A session that has failed still emits the streams that it had read.
     if (session.destroyed) return
-    if (connection.ignoredReconnect) close()
+    // Nothing is left to be answered. Node creates the streams of what it has read until the session is destroyed.
+    if (connection.ignoredReconnect && streams === 0) session.destroy()
+    else if (connection.ignoredReconnect) close()
     else if (!isEnding) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId)
     destroyLater()
   }

@@ -10,6 +10,7 @@ import type { Method } from "../../rpc/router.js"
 import type { SignalVerifier } from "../../signals/verifier.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
+import { inTurn } from "../closing/in-turn.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import { RequestBody } from "../limits/request-body.js"
@@ -138,8 +139,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       if (exchange === undefined) return
       // Few requests of HTTP/1.1 arrive at once, and when its client sends no more, Node ends a connection on which none is being answered.
       if (!("stream" in request)) return answer(exchange)
-      const { connection } = exchange
-      connection.inTurns(() => (isOver(request) ? connection.countUnauthenticated() : answer(exchange)))
+      inTurn(exchange.connection, request.stream, () => answer(exchange))
     },
     rejectWith: (status) => (request, response) => receive(request, response)?.reject(status),
   }

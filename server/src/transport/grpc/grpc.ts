@@ -3,6 +3,7 @@ import type { CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { peerTimeout } from "../../util/peer-timeout.js"
 import { cut } from "../closing/close-stream.js"
+import { inTurn } from "../closing/in-turn.js"
 import { superviseSession } from "../closing/supervise-session.js"
 import { acquireSlot, type Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
@@ -78,10 +79,7 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
       stream.on("error", ignore)
       // It is reset already, which superviseSession counts, and is only ended.
       if (stream.closed) return onStream(stream, headers)
-      connection.inTurns(() => {
-        if (stream.closed) connection.countUnauthenticated()
-        onStream(stream, headers)
-      })
+      inTurn(connection, stream, () => onStream(stream, headers))
     })
   })
   const listener = await listen(acceptor, options)
