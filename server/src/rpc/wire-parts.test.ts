@@ -60,6 +60,7 @@ const many = times(maxParts, empty(1))
 
 test.each<[string, DescMessage, Uint8Array]>([
   ["the wire type of a number", CreateUserRequestSchema, withTag((6 << 3) | WireType.Varint, many)],
+  ["a key of a map of the wire type of a number", PipelineRequestSchema, inField(1, inField(5, withTag(8, many)))],
   ["the wire type of a group", CreateUserRequestSchema, withTag((6 << 3) | WireType.StartGroup, many)],
   [
     "a text of the wire type of a double",

@@ -19,18 +19,20 @@ const shapeOf = oncePer(
   (desc: DescMessage): Shape => new Map(desc.fields.map((field) => [field.number, encodingOf(field)])),
 )
 
-function encodingOf({ fieldKind, message, scalar }: DescField): Encoding {
-  // An entry of a map is a message, whose field 2 is the value.
-  if (fieldKind === "map") return { ...lengthDelimited, shape: () => entryOf(message) }
-  if (message !== undefined) return { ...lengthDelimited, shape: () => shapeOf(message) }
-  const wireType = wireTypeOf(scalar)
-  return { wireType, isPackable: fieldKind === "list" && wireType !== WireType.LengthDelimited, shape: undefined }
+function encodingOf(field: DescField): Encoding {
+  if (field.fieldKind !== "map") return valueEncodingOf(field)
+  // An entry is a message of a key and a value.
+  const entry = new Map([
+    [1, { wireType: wireTypeOf(field.mapKey), isPackable: false, shape: undefined }],
+    [2, valueEncodingOf(field)],
+  ])
+  return { wireType: WireType.LengthDelimited, isPackable: false, shape: () => entry }
 }
 
-const lengthDelimited = { wireType: WireType.LengthDelimited, isPackable: false } as const
-
-function entryOf(message: DescMessage | undefined): Shape {
-  return new Map(message && [[2, { ...lengthDelimited, shape: () => shapeOf(message) }]])
+function valueEncodingOf({ fieldKind, message, scalar }: DescField): Encoding {
+  const wireType = message === undefined ? wireTypeOf(scalar) : WireType.LengthDelimited
+  const isPackable = fieldKind === "list" && wireType !== WireType.LengthDelimited
+  return { wireType, isPackable, shape: message && (() => shapeOf(message)) }
 }
 
 /** @param scalar Undefined for an enum. */
