@@ -140,3 +140,14 @@ test("a row that cannot be read is refused, with its field and the rule, and all
   expect(code).toBe(1)
   expect(await copy("--skip")).toMatchObject({ code: 0, users: [...ids.slice(2, -1), "u1", "u2"] })
 })
+
+// Other databases refuse a text in a column of bytes.
+if (target === "sqlite")
+  test("a key that cannot be read ends the import before anything is written, and is not taken for another key", async () => {
+    const source = await filledDatabase(target, later)
+    await source.query("UPDATE sessions SET token_hash = 'secret'")
+    const { code, stdout, stderr, users } = await (await copyOf(source.url))("--skip")
+    expect([code, users]).toEqual([1, []])
+    expect(stdout + stderr).toContain("token_hash of a row of sessions cannot be read")
+    expect(stdout + stderr).not.toContain("secret")
+  })

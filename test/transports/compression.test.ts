@@ -34,8 +34,7 @@ describe("a compressed request", () => {
     return Buffer.concat([bytes, Buffer.from(message)])
   }
 
-  const unnamed =
-    "a message has a flag, such as that of a compressed one, but the header of the request names no compression"
+  const flagged = "a message has a flag, which none may have, because no compression is supported"
   const ways = [
     ["grpcUrl", check, "application/grpc", "grpc-encoding"],
     ["grpcUrl", watch, "application/grpc+proto", "grpc-encoding"],
@@ -56,7 +55,7 @@ describe("a compressed request", () => {
           expect(await ask(listener, path, { "content-type": type, ...encoding }, envelope(flags, "{}"))).toMatchObject(
             {
               code: "internal",
-              message: unnamed,
+              message: flagged,
             },
           )
     },

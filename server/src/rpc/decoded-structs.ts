@@ -52,8 +52,7 @@ function decodeStructs(desc: DescMessage, message: object): void {
       continue
     }
     const occurrences = values[localName] as Uint8Array[]
-    if (field.fieldKind === "list")
-      values[localName] = occurrences.map((one) => (one.length === 0 ? {} : decodeStruct([one])))
+    if (field.fieldKind === "list") values[localName] = occurrences.map((one) => decodeStruct([one]))
     else values[localName] = occurrences.length === 0 ? undefined : decodeStruct(occurrences)
   }
 }

@@ -12,7 +12,7 @@ const maxDepth = 2 * maxJsonDepth
  */
 export function decodeStruct(occurrences: readonly Uint8Array[]): JsonObject {
   const object: JsonObject = {}
-  for (const bytes of occurrences) readObject(new BinaryReader(bytes), bytes.length, object, 1)
+  for (const bytes of occurrences) if (bytes.length > 0) readObject(new BinaryReader(bytes), bytes.length, object, 1)
   return object
 }
 

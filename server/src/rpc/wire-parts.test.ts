@@ -1,5 +1,6 @@
 import {
   BatchGetUsersRequestSchema,
+  CreateSessionRequestSchema,
   CreateUserRequestSchema,
   GetUserRequestSchema,
   LinkAccountRequestSchema,
@@ -19,6 +20,8 @@ const inField = (field: number, bytes: Uint8Array) =>
 const times = (count: number, bytes: readonly number[]) => Buffer.alloc(count * bytes.length, Buffer.from(bytes))
 const empty = (field: number) => [(field << 3) | WireType.LengthDelimited, 0]
 
+const inGroup = (bytes: Uint8Array) => Buffer.concat([Buffer.of(0x7b), bytes, Buffer.of(0x7c)])
+
 test.each<[string, DescMessage, Uint8Array]>([
   ["messages in a list", PipelineRequestSchema, times(mebibytes / 2, empty(1))],
   ["texts in a list", BatchGetUsersRequestSchema, times(mebibytes / 2, empty(1))],
@@ -28,6 +31,8 @@ test.each<[string, DescMessage, Uint8Array]>([
   ["the same message", CreateUserRequestSchema, times(mebibytes / 2, empty(6))],
   ["the same text", GetUserRequestSchema, times(mebibytes / 2, empty(1))],
   ["unknown fields", GetUserRequestSchema, times(mebibytes / 2, empty(15))],
+  ["fields in an unknown group", GetUserRequestSchema, inGroup(times(mebibytes / 2 - 2, [15 << 3, 0]))],
+  ["unknown groups", GetUserRequestSchema, times(mebibytes / 2, [0x7b, 0x7c])],
 ])("S-31: 4 MiB of %s have too many parts", (_, desc, bytes) => {
   expect(hasTooManyParts(desc, bytes)).toBe(true)
 })
@@ -60,6 +65,7 @@ const many = times(maxParts, empty(1))
 
 test.each<[string, DescMessage, Uint8Array]>([
   ["the wire type of a number", CreateUserRequestSchema, withTag((6 << 3) | WireType.Varint, many)],
+  ["a number of the wire type of a text", CreateSessionRequestSchema, inField(3, Buffer.concat([inField(1, many)]))],
   ["a key of a map of the wire type of a number", PipelineRequestSchema, inField(1, inField(5, withTag(8, many)))],
   ["the wire type of a group", CreateUserRequestSchema, withTag((6 << 3) | WireType.StartGroup, many)],
   [

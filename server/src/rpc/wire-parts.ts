@@ -62,20 +62,22 @@ const fewBytes = 1024
 
 /**
  * Returns whether the encoding of a message has more fields and entries, at any depth, than `validation` allows parts. Decoding
- * 4 MiB of empty entries takes many times as long as counting them, and no other call is served meanwhile. Throws if the bytes are not the
- * encoding of such a message. A decoder may read them nevertheless, and find parts in them that were not counted: where a field has the
- * wire type of another kind, or is longer than the message around it.
+ * 4 MiB of empty entries takes many times as long as counting them, and no other call is served meanwhile. Throws for bytes in which a
+ * decoder may find parts that cannot be counted: where a field has the wire type of another kind, or is longer than the message around it.
+ * False for a small request.
  */
 export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
   if (bytes.length <= fewBytes) return false
   const reader = new BinaryReader(bytes)
   let parts = 0
   const count = (shape: Shape, end: number, depth: number): void => {
+    /** How many groups are open. No field is one, so that they are unknown and decoders skip them, field by field. */
+    let groups = 0
     while (reader.pos < end && parts <= maxParts) {
       const [number, wireType] = reader.tag()
       parts++
       // Nobody decodes what is nested deeper.
-      const field = depth > maxDepth ? undefined : shape.get(number)
+      const field = depth > maxDepth || groups > 0 ? undefined : shape.get(number)
       if (wireType === WireType.LengthDelimited) {
         const last = reader.uint32() + reader.pos
         if (field?.isPackable) parts += numbersIn(bytes.subarray(reader.pos, last))
@@ -85,6 +87,8 @@ export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
       } else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
       else if (wireType === WireType.Bit64) reader.pos += 8
       else if (wireType === WireType.Varint) while ((bytes[reader.pos++] ?? 0) > 0x7f);
+      else if (wireType === WireType.StartGroup) groups++
+      else if (wireType === WireType.EndGroup) groups--
       else reader.skip(wireType, number)
     }
     if (reader.pos > end && parts <= maxParts) throw new Error("a field is longer than its message")

@@ -55,3 +55,18 @@ test("refused calls of a key get ten entries a second, and one for each further 
     ])
   }
 })
+
+test("calls without a key get ten entries for each reason, so that calls without any do not hide those with an unknown one", () => {
+  const write = jest.fn<NonNullable<Parameters<typeof audit>[0]["lines"]>["write"]>()
+  const { recorderOf, flush } = audit({ lines: { write } as never, table: undefined, now: () => 0 })
+  const call = { identity: undefined, requestId: "r", header: () => undefined } as unknown as Call
+  for (const [reason, times] of [
+    ["API_KEY_MISSING", 12],
+    ["API_KEY_INVALID", 11],
+  ] as const)
+    for (let made = 0; made < times; made++) recorderOf(UserService.method.getUser)(call, new Failure(reason), 0, 0)
+  const counts = () => write.mock.calls.splice(0).map(([{ reason, count }]) => `${reason} ${count ?? ""}`)
+  expect(counts()).toEqual([...Array(10).fill("API_KEY_MISSING "), ...Array(10).fill("API_KEY_INVALID ")])
+  flush()
+  expect(counts()).toEqual(["API_KEY_MISSING 2", "API_KEY_INVALID 1"])
+})

@@ -69,13 +69,13 @@ const entriesPerSecond = 10
 /**
  * Creates the audit. A rejected client can retry at any rate, so only the first ten rejected calls per second and key get an
  * entry each, and the first with each method and reason, so that a key cannot hide what it tries. The others are summarized
- * in one per method and reason with their number. Calls without a key are counted together, whatever their method: anybody
- * can make them, so they get few lines. Every write gets its own entry.
+ * in one per method and reason with their number. Calls without a key are counted by reason, whatever their method:
+ * anybody can make them, so they get few lines. Every write gets its own entry.
  */
 export function audit({ lines, table, now }: AuditOptions): Audit {
   const rejected = new Map<string, { leftOut: number; summary: AuditEntry; tenant: string | undefined }>()
-  /** The number of entries of the rejected calls of each key. */
-  const recorded = new Map<string | undefined, number>()
+  /** The number of entries of the rejected calls of each key, and without one of each reason. */
+  const recorded = new Map<string, number>()
   /** The answers of writes whose entries are committed with them. The answer of a repeated call is another one. */
   const stored = new WeakSet<Message>()
   let timer: NodeJS.Timeout | undefined
@@ -99,7 +99,8 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
     const method = keyId === undefined ? "" : entry.method
     const about = `${keyId ?? ""} ${method} ${reason}`
     const found = rejected.get(about)
-    const count = recorded.get(keyId) ?? 0
+    const whose = keyId ?? reason ?? ""
+    const count = recorded.get(whose) ?? 0
     if (found !== undefined && count >= entriesPerSecond) {
       found.leftOut++
       return
@@ -108,7 +109,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
       if (rejected.size === 0) timer = setTimeout(flush, 1_000).unref()
       rejected.set(about, { leftOut: 0, summary: { created, method, keyId, keyName, code, reason }, tenant })
     }
-    recorded.set(keyId, count + 1)
+    recorded.set(whose, count + 1)
     record(entry, tenant)
   }
 

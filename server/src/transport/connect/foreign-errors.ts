@@ -11,7 +11,7 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure, invalidField } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
-import { unknownCompression, unnamedCompression } from "../listener/content-type.js"
+import { flaggedMessage, unknownCompression } from "../listener/content-type.js"
 import { prefixBytes, withPrefix } from "../listener/prefix.js"
 
 /** Called for every call that Connect ends by itself, with what the caller gets instead. */
@@ -79,8 +79,8 @@ export function asUnreadable(error: unknown): Failure | undefined {
     const message = isCount ? notOneMessage : unknownCompression
     return new Failure("INVALID_FIELD", { cause: error, code, message })
   }
-  if (rawMessage === compressedEnvelope || rawMessage === unnamedCompression)
-    return new Failure("INVALID_FIELD", { cause: error, code, message: unnamedCompression })
+  if (rawMessage === compressedEnvelope || rawMessage === flaggedMessage)
+    return new Failure("INVALID_FIELD", { cause: error, code, message: flaggedMessage })
   if (!ofConversion.includes(code)) return undefined
   const known = problems.find(([beginning]) => beginning.test(rawMessage))
   return invalidField("request", known?.[1] ?? "cannot be read", error)

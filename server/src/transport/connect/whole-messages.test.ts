@@ -43,6 +43,10 @@ test("a message that is too large is passed on with its prefix, so that Connect 
   const whole = new WholeMessages(299, empty)
   expect(whole.received(bytes.subarray(0, 22))).toEqual(Array.from({ length: 3 }, () => withPrefix(0, empty)))
   expect(Buffer.concat(whole.received(bytes.subarray(22, 23)))).toEqual(bytes.subarray(18, 23))
+  // Also if it is complete.
+  const [small, large] = [withPrefix(0, Buffer.alloc(299)), withPrefix(0, Buffer.alloc(300))]
+  const passed = new WholeMessages(299, empty).received(Buffer.concat([small, large, small]))
+  expect(Buffer.concat(passed)).toEqual(Buffer.concat([withPrefix(0, empty), large, small]))
 })
 
 test("a message without a prefix is complete at the end of the request, and passed on as it is once it is too large", () => {

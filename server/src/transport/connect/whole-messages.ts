@@ -100,7 +100,7 @@ export class WholeMessages implements Whole {
     while (at + prefixBytes <= bytes.length) {
       const end = at + prefixBytes + lengthInPrefix(bytes.subarray(at))
       // It is too large.
-      if (end > bytes.length) break
+      if (end - at - prefixBytes > this.#maxMessageBytes) break
       if (bytes[at] === 0) this.#messages.push(bytes.subarray(at + prefixBytes, end))
       passed.push(bytes[at] === 0 ? this.#empty : this.#flagged)
       at = end

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect"
 import { Failure, invalidField } from "../../errors/failure.js"
 import type { RequestBody } from "../limits/request-body.js"
-import { unnamedCompression } from "../listener/content-type.js"
+import { flaggedMessage } from "../listener/content-type.js"
 import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 
 /** The messages of a gRPC request. No byte of it is read before the first message is asked for. */
@@ -58,7 +58,7 @@ export class RequestMessages {
     }
     const length = lengthInPrefix(first)
     // A request whose header names a compression is rejected before it is read.
-    if (first[0] !== 0) throw broken(Code.Internal, unnamedCompression)
+    if (first[0] !== 0) throw broken(Code.Internal, flaggedMessage)
     if (length > this.#maxMessageBytes) {
       const message = `the request has a message of ${length} bytes, the limit is ${this.#maxMessageBytes}`
       throw broken(Code.ResourceExhausted, message)

@@ -42,9 +42,8 @@ export function firstOf(value: string | string[] | undefined): string | undefine
 /** The error of a request with any other encoding: UNIMPLEMENTED. The encoding is not quoted, because it may contain anything. */
 export const unknownCompression = "this compression is not supported: the only accepted encoding is identity"
 
-/** The error of a message whose flag says that it is compressed, without an encoding in the header: INTERNAL. */
-export const unnamedCompression =
-  "a message has a flag, such as that of a compressed one, but the header of the request names no compression"
+/** The error of a message with a flag, such as that of a compressed one, if the header names no encoding: INTERNAL. */
+export const flaggedMessage = "a message has a flag, which none may have, because no compression is supported"
 
 /** Returns the header field that tells the client of an answer which encodings are accepted. */
 export function acceptedEncoding(contentType: string): [name: string, value: string] {

@@ -159,7 +159,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   function rowOf(cells: Cell[]): Row {
     const row: Row = { ...table.row(cells), tenant }
     for (const [index, property] of keys.entries()) {
-      row[property] ??= Buffer.from(cells[table.width + index] as Buffer) as Row[Key]
+      row[property] ??= table.value(property, cells[table.width + index] as Cell) as Row[Key]
     }
     for (const [index, property] of more.entries()) {
       row[property] = table.value(property, cells[table.width + keys.length + index] as Cell) as Row[typeof property]
