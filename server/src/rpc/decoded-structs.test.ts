@@ -164,6 +164,18 @@ test("S-33: what a Struct cannot carry to every client is rejected wherever it i
   expect(() => decode(bytes)).toThrow(failure(infinite))
 })
 
+test("an item of a list and both spellings of a name are read, and named in an error", () => {
+  const { decodeJson: link } = codecOf(schema.AccountService.method.linkAccount, async () => {})
+  for (const name of ["authorizationDetails", "authorization_details"]) {
+    const request = (second: JsonValue) => Buffer.from(JSON.stringify({ [name]: { items: [{ a: 1 }, second] } }))
+    expect(link(request({ b: [2] }))).toMatchObject({ authorizationDetails: { items: [{ a: 1 }, { b: [2] }] } })
+    const field = `authorization_details.items[1]${".a".repeat(32)}`
+    expect(() => link(request(nested(33)))).toThrow(
+      expect.objectContaining({ violations: [expect.objectContaining({ field })] }),
+    )
+  }
+})
+
 test("a name that occurs twice is rejected, also within a Struct", () => {
   for (const text of [
     '{"id": "a", "id": "b"}',
