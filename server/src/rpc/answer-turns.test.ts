@@ -136,6 +136,17 @@ test.each(["bytes", "message"] as const)(
   },
 )
 
+test("S-22: a call that costs more than others waits for a turn before its handler runs, and before its answer is encoded", async () => {
+  let turns = 0
+  const calls = setUp(unlimited, async () => void turns++)
+  const waits: number[] = []
+  for (let call = 0; call < 2; call++) {
+    await calls.bytes("getUser")
+    waits.push(turns)
+  }
+  expect(waits).toEqual([0, 2])
+})
+
 test.each(["bytes", "message"] as const)(
   "S-22: a call with a large answer, as %s, ends at its deadline although its turn has not come, and needs none then",
   async (kind) => {

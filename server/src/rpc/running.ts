@@ -91,8 +91,12 @@ export function runUnary<I, O>(
         call.admittedBy = limit
         hasEntered = true
       }
-      const decoding = requestTurn(call.owner, bytesIn(input as I), call.signal)
-      if (decoding !== undefined) await decoding
+      // The work of a call that costs more than others begins in a turn, too.
+      const beginning =
+        call.cost > 1
+          ? orAborted(turn(call.owner, call.signal), call.signal)
+          : requestTurn(call.owner, bytesIn(input as I), call.signal)
+      if (beginning !== undefined) await beginning
       request = decode(input as I)
       // The bytes are not kept for the duration of the call.
       input = undefined
