@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf"
 import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import type { FieldViolation } from "../errors/failure.js"
+import { isObject } from "../util/json.js"
 
 /** The largest number of faults that are reported. They travel in a header. */
 const maxFaults = 20
@@ -93,10 +94,6 @@ function unknownName({ typeName }: DescMessage, name: string): string {
   return name.length <= 60 && /^[a-z]+(?:_[a-z]+){0,5}$/i.test(name)
     ? `has the field ${name}, which ${typeName} does not have`
     : `has a field that ${typeName} does not have`
-}
-
-function isObject(value: JsonValue): value is { [key: string]: JsonValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /** The largest number of values of an enum that a rule lists. */

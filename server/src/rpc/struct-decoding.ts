@@ -16,6 +16,7 @@ export function decodeStruct(occurrences: readonly Uint8Array[]): JsonObject {
   return object
 }
 
+/** Reads a google.protobuf.Struct, a map, into `object`. The other numbers of fields are unknown, and skipped as in all messages. */
 function readObject(reader: BinaryReader, end: number, object: JsonObject, depth: number): JsonObject {
   if (depth > maxDepth) throw new Error("a Struct is nested too deep")
   while (reader.pos < end) {
@@ -26,6 +27,7 @@ function readObject(reader: BinaryReader, end: number, object: JsonObject, depth
   return object
 }
 
+/** Reads an entry of the map: its key (1) and its value (2). */
 function readEntry(reader: BinaryReader, end: number, object: JsonObject, depth: number): void {
   let name = ""
   let value: JsonValue | undefined
@@ -41,7 +43,12 @@ function readEntry(reader: BinaryReader, end: number, object: JsonObject, depth:
   else object[name] = value ?? null
 }
 
-/** @param value What the same google.protobuf.Value was before; undefined if it has not occurred yet. */
+/**
+ * Reads a google.protobuf.Value. Its fields are null_value (1), number_value (2), string_value (3), bool_value (4), struct_value (5) and
+ * list_value (6), of which the last one counts.
+ *
+ * @param value What the same Value was before; undefined if it has not occurred yet.
+ */
 function readValue(
   reader: BinaryReader,
   end: number,
@@ -65,6 +72,7 @@ function readValue(
   return value
 }
 
+/** Reads the values of a google.protobuf.ListValue into `list`. */
 function readList(reader: BinaryReader, end: number, list: JsonValue[], depth: number): JsonValue[] {
   if (depth > maxDepth) throw new Error("a Struct is nested too deep")
   while (reader.pos < end) {

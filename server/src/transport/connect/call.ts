@@ -40,7 +40,7 @@ export function beginUnary<I, O>(
     admitted.resolve()
     await request.promise
     const only = given as I
-    // The call keeps a way to fail the request, and with it a value of the promise.
+    // The bytes are not kept for the duration of the call. As the value of the promise they would be, because `fail` keeps the promise.
     given = undefined
     return only
   }
