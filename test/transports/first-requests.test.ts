@@ -11,6 +11,7 @@ import { createRouter, register } from "../../server/src/rpc/router.js"
 import { Connection } from "../../server/src/transport/limits/connection.js"
 import { perTurn } from "../../server/src/transport/limits/few-at-a-time.js"
 import { limits } from "../../server/src/transport/limits/limits.js"
+import { longestTurnMs } from "../../server/src/util/turn-limit.js"
 import { listensAfterEach } from "./listens.js"
 
 const openListeners = listensAfterEach()
@@ -19,8 +20,13 @@ afterEach(() => {
   jest.restoreAllMocks()
 })
 
-/** Opens the listeners, of which each call waits for its key, and notes the turn of the event loop in which it has begun. */
-async function serve() {
+/**
+ * Opens the listeners, of which each call waits for its key, and notes the turn of the event loop in which it has begun.
+ *
+ * @param admission.busyMs How long a call keeps the event loop busy when it begins.
+ * @param admission.waitMs How long its key has to be waited for.
+ */
+async function serve({ busyMs = 0, waitMs = 300 } = {}) {
   const turns: number[] = []
   let turn = 0
   let next = setImmediate(function count() {
@@ -39,7 +45,8 @@ async function serve() {
     access: {
       admit: () => async (call) => {
         turns.push(turn)
-        await delay(300)
+        for (const begun = performance.now(); performance.now() - begun < busyMs; );
+        await delay(waitMs)
         call.identity = { tenant: "t", keyId: "k", hasScope: () => true }
       },
     },
@@ -63,8 +70,12 @@ const header = Buffer.concat(
   }).map(([name, value]) => Buffer.concat([Buffer.of(0), text(name), text(value)])),
 )
 const streams = Array.from({ length: limits.unauthenticatedStreams }, (_, n) => 2 * n + 1)
-const requests = Buffer.concat(streams.map((id) => http2Frame(1, 4, id, header)))
+const requestsOf = (ids: number[]) => Buffer.concat(ids.map((id) => http2Frame(1, 4, id, header)))
+const requests = requestsOf(streams)
 const resets = Buffer.concat(streams.map((id) => http2Frame(3, 0, id, Buffer.alloc(4))))
+
+const mostInATurn = (turns: number[]) =>
+  Math.max(...Object.values(Object.groupBy(turns, String)).map((some) => some?.length ?? 0))
 
 async function connected(url: string) {
   const socket = connect(Number(new URL(url).port), "127.0.0.1")
@@ -82,8 +93,22 @@ test.each(["grpcUrl", "baseUrl"] as const)(
     const socket = await connected(urls[listener])
     socket.write(requests)
     await until(() => turns.length === streams.length)
-    const most = Math.max(...Object.values(Object.groupBy(turns, String)).map((some) => some?.length ?? 0))
-    expect(most).toBeLessThanOrEqual(2 * perTurn)
+    expect(mostInATurn(turns)).toBeLessThanOrEqual(2 * perTurn)
+  },
+)
+
+test.each(["grpcUrl", "baseUrl"] as const)(
+  "S-40: after an admitted call, requests that take longer than a turn may are begun in several turns (%s)",
+  async (listener) => {
+    const { turns, ...urls } = await serve({ busyMs: longestTurnMs, waitMs: 0 })
+    const socket = await connected(urls[listener])
+    socket.write(requestsOf([1]))
+    await once(socket, "data")
+    await until(() => turns.length === 1)
+    await delay(50)
+    socket.write(requestsOf(streams.slice(1, 30)))
+    await until(() => turns.length === 30)
+    expect(mostInATurn(turns)).toBeLessThanOrEqual(2)
   },
 )
 

@@ -7,6 +7,7 @@ import { bucket } from "../../rpc/interceptors/rate-limit.js"
 import { Budget, type Budgets, type Holder } from "../../util/budget.js"
 import type { Owner } from "../../util/owner.js"
 import { type Shares, scaled, sharedLimits, sharesOf } from "../../util/shared-limits.js"
+import { arrivalTurn } from "./arrival-turn.js"
 import { fewAtATime } from "./few-at-a-time.js"
 import { limits } from "./limits.js"
 
@@ -62,8 +63,6 @@ export class Connection implements CallConnection {
   readonly answers: Budget
   /** Slots for unary calls of methods that require a key. */
   readonly slots = new Slots(limits.streamsAtWork)
-  /** Handles the next request; see fewAtATime. */
-  readonly inTurns = fewAtATime(() => this.#isKnown)
   /** See CallConnection. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
@@ -72,6 +71,7 @@ export class Connection implements CallConnection {
     now,
     limits.unauthenticatedHealthBurst,
   )
+  readonly #firstInTurns = fewAtATime(() => this.#isKnown)
   #isKnown = false
   #turnedAway = 0
   /** Called when the client becomes unwelcome and at each further rejected request. Used for HTTP/2. */
@@ -105,6 +105,15 @@ export class Connection implements CallConnection {
   /** Whether the client kept sending rejected requests after it was told to reconnect. */
   get ignoredReconnect(): boolean {
     return !this.#isKnown && this.#turnedAway >= limits.unauthenticatedRequestsAtMost
+  }
+
+  /** Handles the next request: see fewAtATime, and arrivalTurn once a call was admitted. */
+  inTurns(handle: () => void): void {
+    this.#firstInTurns(() => {
+      const waiting = this.#isKnown ? arrivalTurn(this) : undefined
+      if (waiting === undefined) handle()
+      else waiting.then(handle)
+    })
   }
 
   takeHealthRequest(): number {
