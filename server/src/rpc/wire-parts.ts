@@ -32,7 +32,9 @@ function encodingOf(field: DescField): Encoding {
 function valueEncodingOf({ fieldKind, message, scalar }: DescField): Encoding {
   const wireType = message === undefined ? wireTypeOf(scalar) : WireType.LengthDelimited
   const isPackable = fieldKind === "list" && wireType !== WireType.LengthDelimited
-  return { wireType, isPackable, shape: message && (() => shapeOf(message)) }
+  // Kept, because it is read for each value.
+  let shape: Shape | undefined
+  return { wireType, isPackable, shape: message && (() => (shape ??= shapeOf(message))) }
 }
 
 /** @param scalar Undefined for an enum. */
@@ -70,16 +72,21 @@ export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
   if (bytes.length <= fewBytes) return false
   const reader = new BinaryReader(bytes)
   let parts = 0
+  /** Most tags and lengths have a single byte, for which the reader takes several times as long. */
+  const uint32 = () => ((bytes[reader.pos] ?? 0xff) < 0x80 ? (bytes[reader.pos++] as number) : reader.uint32())
   const count = (shape: Shape, end: number, depth: number): void => {
     /** How many groups are open. No field is one, so that they are unknown and decoders skip them, field by field. */
     let groups = 0
     while (reader.pos < end && parts <= maxParts) {
-      const [number, wireType] = reader.tag()
+      const tag = uint32()
+      const number = tag >>> 3
+      const wireType: WireType = tag & 7
+      if (number === 0) throw new Error("a field has the number 0")
       parts++
       // Nobody decodes what is nested deeper.
       const field = depth > maxDepth || groups > 0 ? undefined : shape.get(number)
       if (wireType === WireType.LengthDelimited) {
-        const last = reader.uint32() + reader.pos
+        const last = uint32() + reader.pos
         if (field?.isPackable) parts += numbersIn(bytes.subarray(reader.pos, last))
         else if (field?.shape !== undefined) count(field.shape(), last, depth + 1)
         else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)

@@ -161,6 +161,28 @@ test("units of work that keep a turn of the event loop busy leave the next unit 
   }
 })
 
+test("short units of work follow each other before other work has its turn", async () => {
+  const database = await openDatabase({ url: "sqlite::memory:" })
+  const done: string[] = []
+  const read = async () => {
+    await database.reads({}).read({ sql: "SELECT 1", cells: () => [] }, {})
+    done.push("read")
+  }
+  const busy = async (name: string, waits: Promise<void>) => {
+    await waits
+    const until = performance.now() + longestTurnMs
+    while (performance.now() < until);
+    done.push(name)
+  }
+  try {
+    const others = ["a", "b"].map((tenant) => busy("other work", database.turn(tenant)))
+    await Promise.all([...others, read(), read(), read()])
+    expect(done).toEqual(["other work", "read", "read", "read", "other work"])
+  } finally {
+    await database.close()
+  }
+})
+
 test("work on answers leaves the next unit of work to a later turn too", async () => {
   const database = await openDatabase({ url: "sqlite::memory:" })
   try {

@@ -19,6 +19,12 @@ const busyTimeoutMs = 20
 /** How long a connection that only reads waits for a lock of another process, in milliseconds. Only commands have one. */
 const readerBusyTimeoutMs = 10_000
 
+/**
+ * How long units of work may follow each other in a turn of the event loop before other work has its turn, in milliseconds: enough for the
+ * reads of several calls, each of which would otherwise wait for a long piece of other work.
+ */
+const unitsMs = 2
+
 /** TypeORM makes texts of times. */
 type SqliteCell = Exclude<Cell, Date>
 
@@ -132,6 +138,11 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   // connections for more than half a second.
   const turn = turnLimit(longestTurnMs)
   const line = lineOf(turn)
+  /** When the units of work of this turn began; undefined if there was none. */
+  let begun: number | undefined
+  const endTurn = () => {
+    begun = undefined
+  }
 
   function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
     let statement = statements.get(sql)
@@ -180,7 +191,11 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
     lookups: { limit: 16, ahead: 1 },
     hasOtherMembers: false,
     connect: async () => {
-      await line()
+      if (begun === undefined || performance.now() - begun >= unitsMs) {
+        await line()
+        begun = performance.now()
+        setImmediate(endTurn)
+      }
       return connection
     },
     turn,
