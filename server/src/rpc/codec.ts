@@ -18,7 +18,6 @@ import { bytesOf, jsonOf } from "./encoded-structs.js"
 import { partsRule } from "./interceptors/validation.js"
 import { jsonFaults, maxSearched } from "./json-faults.js"
 import { hasTooManyJsonParts } from "./json-parts.js"
-import { hasTooManyParts } from "./wire-parts.js"
 
 /** Whose answer is encoded, and whether anybody still waits for it. */
 type AnsweredCall = Pick<Call, "owner" | "signal">
@@ -100,13 +99,12 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, regist
   return {
     hasItems: lists.length > 0,
     decode(bytes) {
-      let request: Message | undefined
+      let request: Message
       try {
-        request = hasTooManyParts(input, bytes) ? undefined : messageOf(input, bytes)
+        request = messageOf(input, bytes)
       } catch (cause) {
-        throw notWellFormed(cause)
+        throw cause instanceof Failure ? cause : notWellFormed(cause)
       }
-      if (request === undefined) throw invalidField("request", partsRule)
       checkStructs(input, request)
       return request
     },

@@ -18,6 +18,7 @@ import { expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { codecOf } from "./codec.js"
 import { messageOf, messageOfJson, withEmptyStructs } from "./decoded-structs.js"
+import { maxParts, partsRule } from "./interceptors/validation.js"
 import { decodeStruct } from "./struct-decoding.js"
 
 const { CreateUserRequestSchema, EncodeRequestSchema, LinkAccountRequestSchema, UpdateUserRequestSchema, UserService } =
@@ -135,8 +136,41 @@ test("bytes that are not UTF-8, end early or are nested without end are no Struc
     expect(() => decodeStruct([broken])).toThrow()
   }
   let deep: Uint8Array = Buffer.of()
-  for (let level = 0; level < 500; level++) deep = written([[level % 2 === 0 ? 6 : 1, deep]])
+  for (let level = 0; level < 501; level++) deep = written([[level % 2 === 0 ? 6 : 1, deep]])
   expect(() => decodeStruct([written([[1, written([[2, deep]])]])])).toThrow("nested too deep")
+})
+
+/** A Struct with an entry whose value has these bytes. */
+const inValue = (tag: number, bytes: readonly number[]) => written([[1, written([[2, Buffer.from([tag, ...bytes])]])]])
+
+test.each<[string, Uint8Array]>([
+  ["a null of the wire type of a text", inValue((1 << 3) | 2, [0])],
+  ["a number of the wire type of a text", inValue((2 << 3) | 2, [7, 0, 0, 0, 0, 0, 0, 0])],
+  ["a text of the wire type of a number", inValue(3 << 3, [0])],
+  ["a boolean of the wire type of a text", inValue((4 << 3) | 2, [0])],
+  ["an object of the wire type of a number", inValue(5 << 3, [0])],
+  ["a list of the wire type of a number", inValue(6 << 3, [0])],
+  ["a value of a list of the wire type of a number", inValue((6 << 3) | 2, [2, 1 << 3, 0])],
+  ["an entry of the wire type of a number", Buffer.of(1 << 3, 0)],
+  ["a key of the wire type of a number", written([[1, Buffer.of(1 << 3, 0)]])],
+  ["a value of the wire type of a number", written([[1, Buffer.of(2 << 3, 0)]])],
+  ["a text that is longer than its value", Buffer.concat([inValue((3 << 3) | 2, [4]), written([[1, "name"]])])],
+  ["an unknown group", Buffer.of(0x7b, 0x7c)],
+])("S-31: %s is no Struct, because parts might be read in it that were not counted", (_, bytes) => {
+  expect(() => decodeStruct([bytes])).toThrow(/wire type of another kind|longer than its message|group/)
+})
+
+test("S-31: the parts of all Structs of a request count together", () => {
+  const detail = { type: "a", zeros: Array.from({ length: maxParts / 4 }, () => 0) }
+  const bytesOf = (details: number) =>
+    toBinary(
+      LinkAccountRequestSchema,
+      create(LinkAccountRequestSchema, {
+        authorizationDetails: { items: Array.from({ length: details }, () => detail) },
+      }),
+    )
+  expect(messageOf(LinkAccountRequestSchema, bytesOf(1)).authorizationDetails?.items).toEqual([detail])
+  expect(() => messageOf(LinkAccountRequestSchema, bytesOf(2))).toThrow(partsRule)
 })
 
 const { decode, decodeJson } = codecOf(UserService.method.createUser, async () => {})

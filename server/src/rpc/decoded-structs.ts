@@ -12,20 +12,24 @@ import {
 import { invalidField } from "../errors/failure.js"
 import { isListOfObjects, isObject } from "../util/json.js"
 import { oncePer } from "../util/once-per.js"
+import { maxParts } from "./interceptors/validation.js"
 import { jsonFault } from "./json.js"
-import { decodeStruct } from "./struct-decoding.js"
+import { decodeStruct, type PartsLeft } from "./struct-decoding.js"
 import { isStruct, type MessageField, messagesIn, partOf, structFieldsOf } from "./struct-fields.js"
+import { countWireParts } from "./wire-parts.js"
 
 /** The fields with Structs that are read here. Those of a oneof, which no request has, are left to protobuf-es. */
 const ownFieldsOf = oncePer((desc: DescMessage) => structFieldsOf(desc).filter(({ oneof }) => oneof === undefined))
 
 /**
  * Returns what fromBinary returns, without unknown fields, because the schema has no limit for them and nothing reads them. Structs do not
- * become messages first: see decodeStruct.
+ * become messages first: see decodeStruct. Throws INVALID_FIELD for a request with too many parts; see countWireParts.
  */
 export function messageOf<S extends DescMessage>(desc: S, bytes: Uint8Array): MessageShape<S> {
-  const message = fromBinary(withBytes(desc), bytes, { readUnknownFields: false })
-  decodeStructs(desc, message)
+  const own = withBytes(desc)
+  const parts = { left: maxParts - countWireParts(own, bytes) }
+  const message = fromBinary(own, bytes, { readUnknownFields: false })
+  decodeStructs(desc, message, parts)
   return message as MessageShape<S>
 }
 
@@ -43,17 +47,17 @@ const withBytes = oncePer((desc: DescMessage): DescMessage => {
   return { ...desc, fields, members: desc.members.map((member) => changed.get(member) ?? member) }
 })
 
-function decodeStructs(desc: DescMessage, message: object): void {
+function decodeStructs(desc: DescMessage, message: object, parts: PartsLeft): void {
   const values = message as Record<string, unknown>
   for (const field of ownFieldsOf(desc)) {
     const { localName } = field
     if (!isStruct(field.message)) {
-      for (const part of messagesIn(field, values[localName])) decodeStructs(field.message, part)
+      for (const part of messagesIn(field, values[localName])) decodeStructs(field.message, part, parts)
       continue
     }
     const occurrences = values[localName] as Uint8Array[]
-    if (field.fieldKind === "list") values[localName] = occurrences.map((one) => decodeStruct([one]))
-    else values[localName] = occurrences.length === 0 ? undefined : decodeStruct(occurrences)
+    if (field.fieldKind === "list") values[localName] = occurrences.map((one) => decodeStruct([one], parts))
+    else values[localName] = occurrences.length === 0 ? undefined : decodeStruct(occurrences, parts)
   }
 }
 

@@ -1,7 +1,8 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import { invalidField } from "../errors/failure.js"
 import { oncePer } from "../util/once-per.js"
-import { maxParts } from "./interceptors/validation.js"
+import { maxParts, partsRule } from "./interceptors/validation.js"
 
 /** How a field is encoded. */
 interface Encoding {
@@ -32,9 +33,7 @@ function encodingOf(field: DescField): Encoding {
 function valueEncodingOf({ fieldKind, message, scalar }: DescField): Encoding {
   const wireType = message === undefined ? wireTypeOf(scalar) : WireType.LengthDelimited
   const isPackable = fieldKind === "list" && wireType !== WireType.LengthDelimited
-  // Kept, because it is read for each value.
-  let shape: Shape | undefined
-  return { wireType, isPackable, shape: message && (() => (shape ??= shapeOf(message))) }
+  return { wireType, isPackable, shape: message && (() => shapeOf(message)) }
 }
 
 /** @param scalar Undefined for an enum. */
@@ -56,37 +55,32 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
   }
 }
 
-/** No message is read that is nested deeper: protobuf-es stops at 100, and decodeStruct at 64 objects, each of which has three messages. */
+/** No message is read that is nested deeper: protobuf-es stops at 100. */
 const maxDepth = 200
 
 /** A request of at most so many bytes is never looked through, because nothing in it can take long. */
 const fewBytes = 1024
 
 /**
- * Returns whether the encoding of a message has more fields and entries, at any depth, than `validation` allows parts. Decoding
- * 4 MiB of empty entries takes many times as long as counting them, and no other call is served meanwhile. Throws for bytes in which a
- * decoder may find parts that cannot be counted: where a field has the wire type of another kind, or is longer than the message around it.
- * False for a small request.
+ * Returns how many fields and entries the encoding of a message has, at any depth, and 0 for a small request. Decoding 4 MiB of empty
+ * entries takes many times as long as counting them, and no other call is served meanwhile. Throws INVALID_FIELD if there are more parts
+ * than `validation` allows, and for bytes in which a decoder may find parts that cannot be counted: where a field has the wire type of
+ * another kind, or is longer than the message around it.
  */
-export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
-  if (bytes.length <= fewBytes) return false
+export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
+  if (bytes.length <= fewBytes) return 0
   const reader = new BinaryReader(bytes)
   let parts = 0
-  /** Most tags and lengths have a single byte, for which the reader takes several times as long. */
-  const uint32 = () => ((bytes[reader.pos] ?? 0xff) < 0x80 ? (bytes[reader.pos++] as number) : reader.uint32())
   const count = (shape: Shape, end: number, depth: number): void => {
     /** How many groups are open. No field is one, so that they are unknown and decoders skip them, field by field. */
     let groups = 0
     while (reader.pos < end && parts <= maxParts) {
-      const tag = uint32()
-      const number = tag >>> 3
-      const wireType: WireType = tag & 7
-      if (number === 0) throw new Error("a field has the number 0")
+      const [number, wireType] = reader.tag()
       parts++
       // Nobody decodes what is nested deeper.
       const field = depth > maxDepth || groups > 0 ? undefined : shape.get(number)
       if (wireType === WireType.LengthDelimited) {
-        const last = uint32() + reader.pos
+        const last = reader.uint32() + reader.pos
         if (field?.isPackable) parts += numbersIn(bytes.subarray(reader.pos, last))
         else if (field?.shape !== undefined) count(field.shape(), last, depth + 1)
         else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
@@ -101,7 +95,8 @@ export function hasTooManyParts(desc: DescMessage, bytes: Uint8Array): boolean {
     if (reader.pos > end && parts <= maxParts) throw new Error("a field is longer than its message")
   }
   count(shapeOf(desc), reader.len, 1)
-  return parts > maxParts
+  if (parts > maxParts) throw invalidField("request", partsRule)
+  return parts
 }
 
 function notOfField(number: number): Error {
