@@ -93,14 +93,15 @@ test.each(["grpcUrl", "baseUrl"] as const)(
     const socket = await connected(urls[listener])
     socket.write(requests)
     await until(() => turns.length === streams.length)
-    expect(mostInATurn(turns)).toBeLessThanOrEqual(2 * perTurn)
+    // If a turn is late, those that waited for the next one are begun with those of the next one.
+    expect(mostInATurn(turns)).toBeLessThanOrEqual(5 * perTurn)
   },
 )
 
 test.each(["grpcUrl", "baseUrl"] as const)(
   "S-40: after an admitted call, requests that take longer than a turn may are begun in several turns (%s)",
   async (listener) => {
-    const { turns, ...urls } = await serve({ busyMs: longestTurnMs, waitMs: 0 })
+    const { turns, ...urls } = await serve({ busyMs: 2 * longestTurnMs, waitMs: 0 })
     const socket = await connected(urls[listener])
     socket.write(requestsOf([1]))
     await once(socket, "data")
@@ -108,6 +109,19 @@ test.each(["grpcUrl", "baseUrl"] as const)(
     await delay(50)
     socket.write(requestsOf(streams.slice(1, 30)))
     await until(() => turns.length === 30)
+    expect(mostInATurn(turns)).toBeLessThanOrEqual(2)
+  },
+)
+
+test.each(["grpcUrl", "baseUrl"] as const)(
+  "S-40: first requests of many connections that take longer than a turn may are begun in several turns (%s)",
+  async (listener) => {
+    const { turns, ...urls } = await serve({ busyMs: longestTurnMs })
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => connected(urls[listener])))
+    // The service accepts one connection a turn.
+    await delay(100)
+    for (const socket of sockets) socket.write(requestsOf([1, 3]))
+    await until(() => turns.length === 20)
     expect(mostInATurn(turns)).toBeLessThanOrEqual(2)
   },
 )

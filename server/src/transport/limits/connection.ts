@@ -7,7 +7,7 @@ import { bucket } from "../../rpc/interceptors/rate-limit.js"
 import { Budget, type Budgets, type Holder } from "../../util/budget.js"
 import type { Owner } from "../../util/owner.js"
 import { type Shares, scaled, sharedLimits, sharesOf } from "../../util/shared-limits.js"
-import { arrivalTurn } from "./arrival-turn.js"
+import { arrivalTurns } from "./arrival-turn.js"
 import { fewAtATime } from "./few-at-a-time.js"
 import { limits } from "./limits.js"
 
@@ -107,10 +107,10 @@ export class Connection implements CallConnection {
     return !this.#isKnown && this.#turnedAway >= limits.unauthenticatedRequestsAtMost
   }
 
-  /** Handles the next request: see fewAtATime, and arrivalTurn once a call was admitted. */
+  /** Handles the next request in its turn: see arrivalTurns, and fewAtATime until a call was admitted. */
   inTurns(handle: () => void): void {
     this.#firstInTurns(() => {
-      const waiting = this.#isKnown ? arrivalTurn(this) : undefined
+      const waiting = arrivalTurns[this.#isKnown ? "known" : "unknown"](this)
       if (waiting === undefined) handle()
       else waiting.then(handle)
     })

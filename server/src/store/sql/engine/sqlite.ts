@@ -20,10 +20,10 @@ const busyTimeoutMs = 20
 const readerBusyTimeoutMs = 10_000
 
 /**
- * How long units of work may follow each other in a turn of the event loop before other work has its turn, in milliseconds: enough for the
- * reads of several calls, each of which would otherwise wait for a long piece of other work.
+ * How long after the first unit of work of a turn of the event loop others follow it, in milliseconds. They do not wait for their turns, so
+ * that short ones do not wait for a long piece of other work each: one such piece has its turn meanwhile.
  */
-const unitsMs = 2
+const unitsMs = 2 * longestTurnMs
 
 /** TypeORM makes texts of times. */
 type SqliteCell = Exclude<Cell, Date>
@@ -137,12 +137,13 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   // Each unit of work ends in the turn in which it begins, so that hundreds of calls could otherwise keep the process from accepting
   // connections for more than half a second.
   const turn = turnLimit(longestTurnMs)
-  const line = lineOf(turn)
-  /** When the units of work of this turn began; undefined if there was none. */
+  /** When the first unit of this turn began; undefined if there was none. */
   let begun: number | undefined
   const endTurn = () => {
     begun = undefined
   }
+  // In one line all the same: a unit ends before another one, which has the same connection, begins.
+  const line = lineOf(() => (begun !== undefined && performance.now() - begun < unitsMs ? undefined : turn()))
 
   function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
     let statement = statements.get(sql)
@@ -191,8 +192,8 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
     lookups: { limit: 16, ahead: 1 },
     hasOtherMembers: false,
     connect: async () => {
-      if (begun === undefined || performance.now() - begun >= unitsMs) {
-        await line()
+      await line()
+      if (begun === undefined) {
         begun = performance.now()
         setImmediate(endTurn)
       }
