@@ -55,6 +55,17 @@ func TestFalsifiedLogsAreRejected(t *testing.T) {
 	}
 }
 
+func TestFalsifiedLogsDifferWhereOthersCauseTheSameEventTwice(t *testing.T) {
+	writes := map[string]Write{}
+	same := []Event{{"of others", 1}, {"of others", 1}}
+	logs := []Log{{"first", 0, same}, {"second", 0, same}}
+	for i, changed := range falsified(logs, writes, func(int) int { return 0 }) {
+		if compare(changed[0], changed[1]) == "" {
+			t.Errorf("the falsified logs %d are true: %v", i, changed)
+		}
+	}
+}
+
 func TestEventsOfNobodyAreRejected(t *testing.T) {
 	logs, writes := recorded(20)
 	delete(writes, "write 4")
