@@ -20,9 +20,11 @@ const busyTimeoutMs = 20
 const readerBusyTimeoutMs = 10_000
 
 /**
- * How long after the first unit of work of a turn of the event loop others follow it, in milliseconds. They do not wait for their turns, so
- * that short ones do not wait for a long piece of other work each: one such piece has its turn meanwhile.
+ * In a turn of the event loop short units of work follow the first one without waiting for their turns, so that they do not wait for a long
+ * piece of other work each: as long as the statements of the turn have taken less than this, and less than `unitsMs` has passed since the
+ * first of them. In milliseconds.
  */
+const statementsMs = 2
 const unitsMs = 2 * longestTurnMs
 
 /** TypeORM makes texts of times. */
@@ -137,13 +139,15 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   // Each unit of work ends in the turn in which it begins, so that hundreds of calls could otherwise keep the process from accepting
   // connections for more than half a second.
   const turn = turnLimit(longestTurnMs)
-  /** When the first unit of this turn began; undefined if there was none. */
-  let begun: number | undefined
+  /** When the first unit of this turn began, and how long the statements have taken since; undefined if there was none. */
+  let units: { readonly begun: number; statementsMs: number } | undefined
   const endTurn = () => {
-    begun = undefined
+    units = undefined
   }
+  const mayFollow = () =>
+    units !== undefined && units.statementsMs < statementsMs && performance.now() - units.begun < unitsMs
   // In one line all the same: a unit ends before another one, which has the same connection, begins.
-  const line = lineOf(() => (begun !== undefined && performance.now() - begun < unitsMs ? undefined : turn()))
+  const line = lineOf(() => (mayFollow() ? undefined : turn()))
 
   function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
     let statement = statements.get(sql)
@@ -157,6 +161,7 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   async function run(sql: string, cells?: Cell[]): Promise<Result> {
     const database: SqliteDatabase = await dataSource.createQueryRunner().connect()
     if (!database.open) throw new StatementError("unavailable", "the database is closed")
+    const begun = performance.now()
     try {
       if (cells === undefined) {
         if (sql === begin) checkFiles()
@@ -170,6 +175,8 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
       return { rows: [], matched: Number(statement.run(...bound).changes) }
     } catch (error) {
       throw statementError(error)
+    } finally {
+      if (units !== undefined) units.statementsMs += performance.now() - begun
     }
   }
 
@@ -193,8 +200,8 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
     hasOtherMembers: false,
     connect: async () => {
       await line()
-      if (begun === undefined) {
-        begun = performance.now()
+      if (units === undefined) {
+        units = { begun: performance.now(), statementsMs: 0 }
         setImmediate(endTurn)
       }
       return connection
