@@ -66,6 +66,8 @@ const fewBytes = 1024
  * entries takes many times as long as counting them, and no other call is served meanwhile. Throws INVALID_FIELD if there are more parts
  * than `validation` allows, and for bytes in which a decoder may find parts that cannot be counted: where a field has the wire type of
  * another kind, or is longer than the message around it.
+ *
+ * @param desc Its Structs count as bytes if it describes them so, as in messageOf. decodeStruct counts their parts.
  */
 export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
   if (bytes.length <= fewBytes) return 0

@@ -20,11 +20,12 @@ const busyTimeoutMs = 20
 const readerBusyTimeoutMs = 10_000
 
 /**
- * In a turn of the event loop short units of work follow the first one without waiting for their turns, so that they do not wait for a long
- * piece of other work each: as long as the statements of the turn have taken less than this, and less than `unitsMs` has passed since the
- * first of them. In milliseconds.
+ * For how long the statements of a turn of the event loop may have taken when a further unit of work follows them without waiting for its
+ * turn, in milliseconds. So a short unit waits for one long piece of other work, and not for one before each unit in its line.
  */
 const statementsMs = 2
+
+/** For how long units follow each other in a turn at most, with all that runs between them, in milliseconds. */
 const unitsMs = 2 * longestTurnMs
 
 /** TypeORM makes texts of times. */
