@@ -101,6 +101,22 @@ const notTaken = (path: string, bodyOf: (target: AttackTarget) => Buffer, hasKey
     return undefined
   })(takesNothing)
 
+/** Sends calls of no method in pipelines, and reads nothing of the answers. */
+const rejectedCalls = streams((connection, { key }) => {
+  const { stream, closed } = connection.open(header(paths.pipeline, { key }))
+  let id = 0
+  const send = () => {
+    if (stream.writableLength > 0) return
+    const calls = Array.from({ length: 200 }, () => ({ id: id++, method: "none" }))
+    stream.write(enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls }))))
+  }
+  send()
+  const timer = setInterval(send, 500)
+  const stop = () => clearInterval(timer)
+  closed.then(stop)
+  return stop
+})(takesNothing)
+
 /** Sends messages without their last byte. */
 const endless = (path: string, hasKey = false) =>
   streams((connection, { key }) => {
@@ -242,6 +258,7 @@ export const attacks: readonly { name: string; hasKey: boolean; begin: Attack }[
     hasKey: true,
     begin: notTaken(paths.pipeline, pipelineOfLargeUsers, true),
   },
+  { name: "answers not taken: rejected calls of pipelines", hasKey: true, begin: rejectedCalls },
   { name: "endless messages: GetUser", hasKey: true, begin: endless(paths.getUser, true) },
   { name: "endless messages: pipelines", hasKey: true, begin: endless(paths.pipeline, true) },
   { name: "half pipelines", hasKey: true, begin: halfPipelines(true) },

@@ -11,8 +11,10 @@ import type { Inside, Method } from "../src/rpc/router.js"
 import type { Read } from "../src/rpc/running.js"
 import { Budget } from "../src/util/budget.js"
 
-/** The size of each budget of a stream, in bytes. */
+/** The size of the budget of requests of a stream, in bytes. */
 export const size = 1_000
+/** What an answer counts beside its own bytes. */
+export const answerBytes = 384
 
 /** Resolves when everything that could happen without the test has happened. */
 export const settle = () => new Promise(setImmediate)
@@ -21,12 +23,14 @@ export const settle = () => new Promise(setImmediate)
 export async function openStream({
   header = {},
   maxInFlight = 10,
+  answers = new Budget(10_000),
   rejects = () => false,
   pauseAfter = async () => {},
   messageTurn = () => undefined,
 }: {
   header?: Record<string, string>
   maxInFlight?: number
+  answers?: Budget
   rejects?: Method["rejects"]
   pauseAfter?: RejectionPause
   messageTurn?: Inside["messageTurn"]
@@ -77,7 +81,15 @@ export async function openStream({
     pauseAfter,
     messageTurn,
   })
-  const budgets = { requests: new Budget(size), answers: new Budget(size) }
+  const budgets = { requests: new Budget(size), answers }
+  const free = () =>
+    [budgets.requests, budgets.answers].map((budget) => {
+      let bytes = 20_000
+      while (!budget.take(bytes)) bytes--
+      budget.give(bytes)
+      return bytes
+    })
+  const initially = free()
   const abort = new AbortController()
   const sent: PipelineRequest[] = []
   let isHalfClosed = false
@@ -124,15 +136,8 @@ export async function openStream({
       wake()
       await settle()
     },
-    /** The bytes that are taken of the budgets of requests and of answers. */
-    taken: () =>
-      [budgets.requests, budgets.answers].map((budget) => {
-        // Less than nothing would be taken if something was given back twice.
-        let free = 2 * size
-        while (!budget.take(free)) free--
-        budget.give(free)
-        return size - free
-      }),
+    /** The bytes that are taken of the budgets of requests and of answers. Below zero if something was given back twice. */
+    taken: () => free().map((bytes, index) => (initially[index] ?? 0) - bytes),
   }
 }
 

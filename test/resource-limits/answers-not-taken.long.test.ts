@@ -145,6 +145,21 @@ describe("responses that the client does not read", () => {
     expect(left.filter(({ receivedBytes }) => receivedBytes < large.image.length)).toEqual([])
   })
 
+  test.each(listeners)("S-42: %s listener: the messages of its streams count too", async (listener) => {
+    const connection = connect(listener, ends, target, { initialWindowSize: 100 })
+    const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message: getUserRequest(large.id).subarray(5) }] }
+    const frame = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, asked)))
+    for (let count = 0; count < 40; count++) {
+      const { stream } = connection.open(header(paths.pipeline, { key: target.keys.all }))
+      // Takes the first message, with the settings, and nothing of the answer.
+      stream.once("data", () => stream.pause())
+      stream.write(frame)
+    }
+    const further = () =>
+      endOf(connection.open(header(paths.getUser, { key: target.keys.all }), getUserRequest("nobody")))
+    await until(async () => (await further()) === "8 NO_ERROR")
+  })
+
   test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {
     const connections = [1, 2, 3, 4].map(() => connect(listener))
     await Promise.all(connections.map(({ seen }) => seen()))

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import { one, openStream, settle, size } from "../../test/carried-stream.js"
+import { answerBytes, one, openStream, settle, size } from "../../test/carried-stream.js"
 import { Failure } from "../errors/failure.js"
 import { rejectionMs } from "../overload/pause.js"
+import { Budget } from "../util/budget.js"
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
@@ -11,7 +12,7 @@ afterEach(() => {
 })
 
 test("S-42: the bytes of requests and answers count until a call is over and its answer is sent", async () => {
-  const { begun, next, send, taken } = await openStream()
+  const { begun, next, send, halfClose, taken } = await openStream()
   const answering = next()
   await send(one(1, 100, { "x-a": "12345" }))
   await send(one(2, 200))
@@ -20,13 +21,20 @@ test("S-42: the bytes of requests and answers count until a call is over and its
   await settle()
   expect((await answering)?.answers).toMatchObject([{ id: 1, outcome: { case: "message" } }])
   // The client has not taken it yet.
-  expect(taken()).toEqual([200, 30])
+  expect(taken()).toEqual([200, answerBytes + 30])
   const failing = next()
   await settle()
   expect(taken()).toEqual([200, 0])
   begun[1]?.fail()
   expect((await failing)?.answers).toMatchObject([{ id: 2, outcome: { case: "error" } }])
+  const [, ofError = 0] = taken()
+  // An error has details, whose objects take memory.
+  expect(ofError).toBeGreaterThan(answerBytes + 512)
+  const last = next()
+  await settle()
   expect(taken()).toEqual([0, 0])
+  await halfClose()
+  expect(await last).toBeUndefined()
   expect(begun.map(({ end }) => end.mock.calls.length)).toEqual([1, 1])
 })
 
@@ -36,7 +44,8 @@ test("a call beyond the number of calls or the memory of its connection is rejec
   await send(one(2, 401))
   await send(one(3, 400))
   await send(one(4, 0))
-  expect(taken()).toEqual([size, 0])
+  // Both errors are the same one.
+  expect(taken()).toEqual([size, 2 * answerBytes])
   const rejected = [(await next())?.answers, (await next())?.answers].flat()
   expect(rejected.map((answer) => [answer?.id, answer?.outcome.case])).toEqual([
     [2, "error"],
@@ -49,16 +58,37 @@ test("a call of a key with too many waiting calls is rejected, and takes nothing
   const { begun, next, send, taken } = await openStream({ rejects: ({ keyId }) => keyId === undefined })
   await send(one(1, 100))
   expect((await next())?.answers).toMatchObject([{ id: 1, outcome: { case: "error", value: { code: 8 } } }])
-  expect([begun.length, taken()]).toEqual([0, [0, 0]])
+  expect([begun.length, taken()]).toEqual([0, [0, answerBytes]])
 })
 
 test("an answer for which there is no memory is replaced by an error", async () => {
-  const { begun, next, send, taken } = await openStream()
+  const { begun, next, send } = await openStream({ answers: new Budget(2_000) })
   await send(one(1))
-  begun[0]?.answer(size + 1)
+  begun[0]?.answer(2_000)
   const answered = await next()
   expect(answered?.answers).toMatchObject([{ id: 1, outcome: { case: "error", value: { code: 8 } } }])
+})
+
+test("S-42: a stream ends if there is no memory for an error, and then begins nothing", async () => {
+  const { begun, next, send, taken } = await openStream({ answers: new Budget(2_000), maxInFlight: 20 })
+  await send({ calls: [1, 2, 3].map((id) => ({ id, method: "any" })) })
+  for (const { fail } of begun) fail()
+  await settle()
+  await send(one(4))
+  expect(begun).toHaveLength(3)
+  await expect(next()).rejects.toMatchObject({ reason: "ANSWERS_NOT_TAKEN" })
   expect(taken()).toEqual([0, 0])
+})
+
+test("a call is rejected before it begins while so many answers wait that no more should be made", async () => {
+  const { begun, next, send } = await openStream({ answers: new Budget(10_000, 1_000) })
+  await send(one(1))
+  begun[0]?.answer(1_000)
+  await settle()
+  await send(one(2))
+  await next()
+  expect((await next())?.answers).toMatchObject([{ id: 2, outcome: { case: "error", value: { code: 8 } } }])
+  expect(begun).toHaveLength(1)
 })
 
 test("the answer of a cancelled call is not given to a later call with its id, and takes nothing", async () => {
@@ -182,14 +212,14 @@ test("S-22: calls for which there is no memory do not wait for their turn", asyn
   const { begun, send, taken } = await openStream({ messageTurn: () => new Promise(() => {}) })
   await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any", message: new Uint8Array(300) })) })
   expect(begun).toHaveLength(3)
-  expect(taken()).toEqual([900, 0])
+  expect(taken()).toEqual([900, answerBytes])
 })
 
 test("requests are not read while many answers wait for the client", async () => {
-  const { begun, next, send } = await openStream({ maxInFlight: 20_000 })
-  const calls = Array.from({ length: 4_000 }, (_, id) => ({ id, method: "any" }))
+  const { begun, next, send } = await openStream({ maxInFlight: 20_000, answers: new Budget(8 * 2 ** 20) })
+  const calls = Array.from({ length: 1_333 }, (_, id) => ({ id, method: "any" }))
   await send({ calls })
-  // Each answer counts at least 128 bytes, and 1 MiB may wait. The client takes only the first few.
+  // Each answer counts at least 384 bytes, and 1 MiB may wait. The client takes only the first few.
   for (const { answer } of begun.splice(0)) answer(0)
   await settle()
   await next()
@@ -237,10 +267,10 @@ test.each(["aborted", "left"])("when the stream is %s, its calls are cancelled a
   begun[0]?.answer(50)
   await settle()
   const [first] = (await next())?.answers ?? []
-  expect([first?.id, taken()]).toEqual([1, [200, 50]])
+  expect([first?.id, taken()]).toEqual([1, [200, answerBytes + 50]])
   begun[1]?.answer(60)
   await settle()
-  expect(taken()).toEqual([100, 110])
+  expect(taken()).toEqual([100, 2 * answerBytes + 110])
   if (how === "left") await end()
   else {
     abort.abort(new Failure("CANCELLED"))

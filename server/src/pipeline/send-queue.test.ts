@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
+import { Budget } from "../util/budget.js"
 import { SendQueue } from "./send-queue.js"
 
 /** Whether a promise is settled when everything else has had its turn. */
@@ -64,6 +65,30 @@ describe("a queue", () => {
     expect(await isSettled(space)).toBe(false)
     expect(await box.take()).toEqual(["a"])
     await space
+  })
+
+  test("takes memory for an item until the batch after its own is taken", async () => {
+    const budget = new Budget(100_000)
+    const isFree = () => {
+      const takes = budget.take(100_000)
+      if (takes) budget.give(100_000)
+      return takes
+    }
+    const box = new SendQueue<string>(budget)
+    expect(box.put("a", 60_000, true)).toBe(true)
+    expect(box.put("b", 60_000, true)).toBe(false)
+    expect(await box.take()).toEqual(["a"])
+    expect(box.put("c", 60_000, true)).toBe(false)
+    const second = box.take()
+    expect([isFree(), box.put("d", 60_000, false)]).toEqual([true, true])
+    expect(await second).toEqual(["d"])
+    expect(box.put("e", 10_000, true)).toBe(true)
+    // What is being sent still counts.
+    box.fail(new Error("gone"))
+    expect([isFree(), budget.take(50_000)]).toEqual([false, false])
+    expect(box.put("f", 0, true)).toBe(true)
+    box.over()
+    expect(isFree()).toBe(true)
   })
 
   test("hands on the waiting items after it is closed, and then ends", async () => {

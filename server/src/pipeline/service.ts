@@ -1,4 +1,5 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
+import type { Status } from "@authwire/proto/rpc/status"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure, invalidField, toFailure } from "../errors/failure.js"
 import { statusOf } from "../errors/status.js"
@@ -34,7 +35,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
     async *pipeline(requests, _, call) {
-      const waiting = new SendQueue<PipelineAnswer>()
+      const waiting = new SendQueue<PipelineAnswer>(call.connection?.answers)
       const calls = carriedCalls(options, call, waiting)
       let moving: PeerTimeout | undefined
       /** Whether the next message asks the client to move. */
@@ -59,12 +60,12 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
           const message = { $typeName: responseType, answers: batch, draining: mustMove } as const
           mustMove = false
           yield message
-          calls.sent(batch)
         }
       } finally {
         moving?.clear()
         draining.removeEventListener("abort", onDrain)
         calls.cancelAll()
+        waiting.over()
       }
     },
   }
@@ -82,12 +83,18 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   /** Whether the stream has ended. A call that arrives later could not be answered, so it is ignored. */
   let isOver = false
   let justRejected = 0
-  /** The size of the answers that wait to be sent, in bytes. */
-  let waitingBytes = 0
+
+  /** Answers with an error. If there is no memory even for that, the stream ends. */
+  const answerError = (id: number, error: Status, bytes: number, more: boolean): void => {
+    const answer = { $typeName: answerType, id, outcome: { case: "error", value: error } } as const
+    if (answers.put(answer, bytes, more)) return
+    isOver = true
+    answers.fail(notTaken)
+  }
 
   const reject = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
     const { status, bytes } = options.reject(failure, method, "pipeline", frame.header["x-request-id"])
-    answers.put({ $typeName: answerType, id: frame.id, outcome: { case: "error", value: status } }, bytes, true)
+    answerError(frame.id, status, bytes, true)
     justRejected++
   }
 
@@ -95,6 +102,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
     if (method.rejects(stream.owner)) return limitReached
+    if (budgets?.answers.isTight === true) return notTaken
     // The rate limits of keys do not apply to health, the only service whose unary methods need no key.
     const retryAfterMs = method.isOpen ? (budgets?.takeHealthRequest() ?? 0) : 0
     if (retryAfterMs > 0) return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
@@ -129,19 +137,19 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     })
     const entry: { call: Call | undefined } = { call }
     active.set(id, entry)
-    const end = (answer: PipelineAnswer, bytes: number): void => {
+    const end = (answer: (more: boolean) => void): void => {
       call.end()
       budgets?.requests.give(requestBytes)
       // The client has cancelled the call, and its id may belong to another call by now.
       if (active.get(id) !== entry) return
       active.delete(id)
       entry.call = undefined
-      answers.put(answer, bytes, active.size > 0)
+      answer(active.size > 0)
       closeIfDone()
     }
-    const fail = (thrown: unknown): void => {
+    const fail = (thrown: unknown, more: boolean): void => {
       const error = statusOf(toFailure(thrown), call.requestId)
-      end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
+      answerError(id, error, sizeOf(error), more)
     }
     // The frame does not keep a request that was read.
     const read = () => {
@@ -153,16 +161,14 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     const answered = method.unaryBytes(read, call)
     // A request that has to wait is copied, because otherwise it would keep the whole message of the stream in memory.
     frame.message = inOwnMemory(frame.message)
-    answered.then((message) => {
-      if (active.get(id) === entry) {
-        if (budgets?.answers.take(message.length) === false) {
-          fail(notTaken)
-          return
-        }
-        waitingBytes += message.length
-      }
-      end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length)
-    }, fail)
+    answered.then(
+      (message) =>
+        end((more) => {
+          const answer = { $typeName: answerType, id, outcome: { case: "message", value: message } } as const
+          if (!answers.put(answer, message.length, more)) fail(notTaken, more)
+        }),
+      (error) => end((more) => fail(error, more)),
+    )
   }
 
   /** Begins the calls of a message. Those that wait for a turn of the event loop keep the whole message in memory, which counts. */
@@ -245,13 +251,6 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
       }
       reading().then(finish, (error) => answers.fail(error))
     },
-    /** Returns the memory of sent answers to the budget. */
-    sent(answers: readonly PipelineAnswer[]): void {
-      let bytes = 0
-      for (const { outcome } of answers) if (outcome.case === "message") bytes += outcome.value.length
-      waitingBytes -= bytes
-      budgets?.answers.give(bytes)
-    },
     /** Ends the stream when no call is active any more. */
     finish,
     /** Cancels all calls because the client has gone. */
@@ -259,8 +258,6 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
       isOver = true
       for (const { call } of active.values()) call?.cancel()
       active.clear()
-      budgets?.answers.give(waitingBytes)
-      waitingBytes = 0
     },
   }
 }
@@ -282,7 +279,7 @@ const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeade
 const nothing = new Uint8Array()
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
-const notTaken = new Failure("ANSWERS_NOT_TAKEN")
+const notTaken = new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const limitReached = overloaded()
 const tooFast = "there are too many requests for health"

@@ -98,7 +98,7 @@ export function rejections(log: Logger): Rejections {
 /** The error of a call that is rejected before it begins. */
 interface Rejected {
   readonly status: Status
-  /** The approximate size of the status, in bytes. */
+  /** The approximate memory of the status, in bytes. None if other calls share it. */
   readonly bytes: number
 }
 
@@ -134,7 +134,7 @@ export function rejecter({ rejections, observer, audit }: RejecterOptions): Reje
   const share = (failure: Failure) => {
     let error = shared.get(failure)
     if (error?.requestId !== rejections.requestId) {
-      error = make(failure, rejections.requestId)
+      error = { ...make(failure, rejections.requestId), bytes: 0 }
       shared.set(failure, error)
     }
     return error
@@ -149,7 +149,11 @@ export function rejecter({ rejections, observer, audit }: RejecterOptions): Reje
   }
 }
 
-/** Returns the approximate size of an error, in bytes. */
+/** The memory that a detail of an error takes beside its bytes: about that of its objects. */
+const detailBytes = 512
+
+/** Returns the approximate memory of an error, in bytes. */
 export function sizeOf({ message, details }: Status): number {
-  return details.reduce((bytes, { typeUrl, value }) => bytes + typeUrl.length + value.length, message.length)
+  const ofDetails = details.map(({ typeUrl, value }) => detailBytes + typeUrl.length + value.length)
+  return ofDetails.reduce((sum, bytes) => sum + bytes, message.length)
 }

@@ -50,13 +50,13 @@ export class Budget {
   belongTo(larger: Budget): void {
     if (this.#within !== undefined) throw new Error("the budget belongs to another one")
     this.#within = larger
-    larger.#count(this.#taken)
+    larger.count(this.#taken)
   }
 
   /** Reserves an amount even if that exceeds the budget. */
-  #count(amount: number): void {
+  count(amount: number): void {
     this.#taken += amount
-    if (this.#within !== undefined) this.#within.#count(amount)
+    this.#within?.count(amount)
   }
 }
 

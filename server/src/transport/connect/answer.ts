@@ -35,7 +35,7 @@ export async function writeAnswer(
     if (isAtOnce) {
       await body?.next()
       setHeaders(response, answer.trailer)
-      if (!isUnary) usage.sent()
+      if (!isUnary) usage.sent(part?.value?.length ?? 0)
       return endAtOnce(response, answer.status, part?.value)
     }
     response.writeHead(answer.status)
@@ -112,7 +112,7 @@ function setHeaders(response: NodeResponse, header: Headers | undefined): void {
 
 /** Writes a part of a stream. Resolves when the client has received it, and rejects when the response is closed before. */
 function writeTaken(response: NodeResponse, bytes: Uint8Array, usage: RequestUsage): Promise<void> {
-  usage.sent()
+  usage.sent(bytes.length)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   // Node does not call the callback of every write. It buffers the writes of an HTTP/1.1 response that is queued behind
   // another one, and discards them without a call when the connection is closed.
@@ -122,7 +122,7 @@ function writeTaken(response: NodeResponse, bytes: Uint8Array, usage: RequestUsa
   if (response.destroyed) onClose()
   return promise.finally(() => {
     response.off("close", onClose)
-    usage.taken()
+    usage.taken(bytes.length)
   })
 }
 

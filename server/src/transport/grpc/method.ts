@@ -57,18 +57,15 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
   const body = new RequestBody(stream, usage)
   const messages = new RequestMessages(body, request.maxMessageBytes)
   const waits = waitsUntil(call.signal)
-  let last: Promise<void> | undefined
   try {
     for await (const answer of method.stream(requests(request, messages, call), call)) {
       const bytes = method.codec.encode(answer)
       admitted(request)
-      usage.sent()
-      const sent = sendMessage(stream, bytes, call.metadata).then(() => usage.taken())
-      // At most two messages are outstanding: one in transit and one queued. Otherwise the stream would buffer many
-      // messages, of any size, for a client that does not read. If the call is over, the error of the wait is ignored,
-      // because the method throws the reason.
-      if (last !== undefined) await waits.for(last).catch(() => {})
-      last = sent
+      usage.sent(bytes.length)
+      const taken = sendMessage(stream, bytes, call.metadata).then(() => usage.taken(bytes.length))
+      // One message is outstanding. Otherwise the stream would buffer many of any size for a client that does not read. If
+      // the call is over, the error of the wait is ignored, because the method throws the reason.
+      await waits.for(taken).catch(() => {})
     }
     admitted(request)
     sendHeader(stream, call.metadata)

@@ -22,6 +22,7 @@ export class RequestUsage {
   #chunks = 0
   /** The bytes that are taken from the budget for it. */
   #requestBytes = 0
+  /** The bytes of the answer, or of a stream's messages that the client has not received. */
   #answerBytes = 0
   #isOver = false
   /** The timeout for the whole request, or for a stream's incomplete message. */
@@ -90,17 +91,21 @@ export class RequestUsage {
     return true
   }
 
-  /** Records that a message of a stream was sent. */
-  sent(): void {
+  /** Records that a message of a stream was sent. It counts even if that exceeds the budget: each stream sends one at a time. */
+  sent(bytes: number): void {
     if (this.#isOver) return
     this.#sent++
+    this.#connection.answers.count(bytes)
+    this.#answerBytes += bytes
     this.#leaving ??= peerTimeout(limits.messageMs, this.cut)
   }
 
   /** Records that the client has received the oldest sent message. */
-  taken(): void {
+  taken(bytes: number): void {
     if (this.#isOver) return
     this.#sent--
+    this.#connection.answers.give(bytes)
+    this.#answerBytes -= bytes
     if (this.#sent > 0) this.#leaving?.restart()
     else {
       this.#leaving?.clear()
