@@ -17,7 +17,7 @@ import {
   prefix,
   reflectionRequest,
 } from "@authwire/test-support/attack/requests.js"
-import { type AttackConnection, attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
+import { type AttackConnection, type AttackStream, attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 
 /** The target of an attack. */
@@ -101,9 +101,24 @@ const notTaken = (path: string, bodyOf: (target: AttackTarget) => Buffer, hasKey
     return undefined
   })(takesNothing)
 
-/** Sends calls of no method in pipelines, and reads nothing of the answers. */
+/** Opens a pipeline that takes the first message, with the settings, and of the answers 100 bytes at most. */
+function openPipeline(connection: AttackConnection, key: string): AttackStream {
+  const opened = connection.open(header(paths.pipeline, { key }))
+  opened.stream.once("data", () => opened.stream.pause())
+  return opened
+}
+const takesSettings = { initialWindowSize: 100 }
+
+/** Sends a message in each pipeline, and reads nothing of the answers. */
+const notTakenInPipelines = (messageOf: (target: AttackTarget) => Buffer) =>
+  streams((connection, target) => {
+    openPipeline(connection, target.key).stream.write(messageOf(target))
+    return undefined
+  })(takesSettings)
+
+/** Sends calls of no method in pipelines, one message after the other, and reads nothing of the answers. */
 const rejectedCalls = streams((connection, { key }) => {
-  const { stream, closed } = connection.open(header(paths.pipeline, { key }))
+  const { stream, closed } = openPipeline(connection, key)
   let id = 0
   const send = () => {
     if (stream.writableLength > 0) return
@@ -115,7 +130,7 @@ const rejectedCalls = streams((connection, { key }) => {
   const stop = () => clearInterval(timer)
   closed.then(stop)
   return stop
-})(takesNothing)
+})(takesSettings)
 
 /** Sends messages without their last byte. */
 const endless = (path: string, hasKey = false) =>
@@ -238,6 +253,14 @@ function pipelineOfLargeUsers({ largeUser }: AttackTarget): Buffer {
   return enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls })))
 }
 
+/** A pipeline message with as many calls as the limit of parts allows. */
+const manyCalls = enveloped(
+  toBinary(
+    PipelineRequestSchema,
+    create(PipelineRequestSchema, { calls: Array.from({ length: 30_000 }, (_, id) => ({ id, method: "none" })) }),
+  ),
+)
+
 export const attacks: readonly { name: string; hasKey: boolean; begin: Attack }[] = [
   { name: "answers not taken: reflection", hasKey: false, begin: notTaken(paths.reflection, () => reflectionRequest) },
   { name: "answers not taken: Health/Check", hasKey: false, begin: notTaken(paths.check, () => empty) },
@@ -256,9 +279,10 @@ export const attacks: readonly { name: string; hasKey: boolean; begin: Attack }[
   {
     name: "answers not taken: pipelines",
     hasKey: true,
-    begin: notTaken(paths.pipeline, pipelineOfLargeUsers, true),
+    begin: notTakenInPipelines(pipelineOfLargeUsers),
   },
   { name: "answers not taken: rejected calls of pipelines", hasKey: true, begin: rejectedCalls },
+  { name: "answers not taken: many calls in a pipeline", hasKey: true, begin: notTakenInPipelines(() => manyCalls) },
   { name: "endless messages: GetUser", hasKey: true, begin: endless(paths.getUser, true) },
   { name: "endless messages: pipelines", hasKey: true, begin: endless(paths.pipeline, true) },
   { name: "half pipelines", hasKey: true, begin: halfPipelines(true) },

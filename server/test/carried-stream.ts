@@ -12,7 +12,9 @@ import type { Read } from "../src/rpc/running.js"
 import { Budget } from "../src/util/budget.js"
 
 /** The size of the budget of requests of a stream, in bytes. */
-export const size = 1_000
+export const size = 30_000
+/** What a call counts beside its own bytes. */
+export const callBytes = 256
 /** What an answer counts beside its own bytes. */
 export const answerBytes = 384
 
@@ -23,13 +25,15 @@ export const settle = () => new Promise(setImmediate)
 export async function openStream({
   header = {},
   maxInFlight = 10,
-  answers = new Budget(10_000),
+  requests = new Budget(size),
+  answers = new Budget(size),
   rejects = () => false,
   pauseAfter = async () => {},
   messageTurn = () => undefined,
 }: {
   header?: Record<string, string>
   maxInFlight?: number
+  requests?: Budget
   answers?: Budget
   rejects?: Method["rejects"]
   pauseAfter?: RejectionPause
@@ -81,10 +85,10 @@ export async function openStream({
     pauseAfter,
     messageTurn,
   })
-  const budgets = { requests: new Budget(size), answers }
+  const budgets = { requests, answers }
   const free = () =>
     [budgets.requests, budgets.answers].map((budget) => {
-      let bytes = 20_000
+      let bytes = 2 * size
       while (!budget.take(bytes)) bytes--
       budget.give(bytes)
       return bytes
@@ -94,7 +98,7 @@ export async function openStream({
   const sent: PipelineRequest[] = []
   let isHalfClosed = false
   let wake = () => {}
-  async function* requests(): AsyncGenerator<PipelineRequest> {
+  async function* messages(): AsyncGenerator<PipelineRequest> {
     for (;;) {
       const next = sent.shift()
       if (next !== undefined) yield next
@@ -109,7 +113,7 @@ export async function openStream({
     owner: { tenant: "default", keyId: undefined },
   } as unknown as Call
   const stream = service
-    .pipeline(requests(), {} as never, call)
+    .pipeline(messages(), {} as never, call)
     [Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
   await stream.next()
   let taking: ReturnType<typeof stream.next> | undefined = stream.next()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import { answerBytes, one, openStream, settle, size } from "../../test/carried-stream.js"
+import { answerBytes, callBytes, one, openStream, settle, size } from "../../test/carried-stream.js"
 import { Failure } from "../errors/failure.js"
 import { rejectionMs } from "../overload/pause.js"
 import { Budget } from "../util/budget.js"
@@ -16,15 +16,15 @@ test("S-42: the bytes of requests and answers count until a call is over and its
   const answering = next()
   await send(one(1, 100, { "x-a": "12345" }))
   await send(one(2, 200))
-  expect(taken()).toEqual([308, 0])
+  expect(taken()).toEqual([2 * callBytes + 308, 0])
   begun[0]?.answer(30)
   await settle()
   expect((await answering)?.answers).toMatchObject([{ id: 1, outcome: { case: "message" } }])
   // The client has not taken it yet.
-  expect(taken()).toEqual([200, answerBytes + 30])
+  expect(taken()).toEqual([callBytes + 200, answerBytes + 30])
   const failing = next()
   await settle()
-  expect(taken()).toEqual([200, 0])
+  expect(taken()).toEqual([callBytes + 200, 0])
   begun[1]?.fail()
   expect((await failing)?.answers).toMatchObject([{ id: 2, outcome: { case: "error" } }])
   const [, ofError = 0] = taken()
@@ -40,9 +40,9 @@ test("S-42: the bytes of requests and answers count until a call is over and its
 
 test("a call beyond the number of calls or the memory of its connection is rejected, and takes nothing", async () => {
   const { begun, next, send, taken } = await openStream({ maxInFlight: 2 })
-  await send(one(1, 600))
-  await send(one(2, 401))
-  await send(one(3, 400))
+  await send(one(1, size - 4_000 - callBytes))
+  await send(one(2, 4_001 - callBytes))
+  await send(one(3, 4_000 - callBytes))
   await send(one(4, 0))
   // Both errors are the same one.
   expect(taken()).toEqual([size, 2 * answerBytes])
@@ -100,7 +100,7 @@ test("the answer of a cancelled call is not given to a later call with its id, a
   expect(begun[0]?.cancel).toHaveBeenCalledTimes(1)
   begun[0]?.answer(300)
   await settle()
-  expect(taken()).toEqual([50, 0])
+  expect(taken()).toEqual([callBytes + 50, 0])
   begun[1]?.answer(3)
   expect((await next())?.answers).toMatchObject([{ id: 7, outcome: { case: "message", value: { length: 3 } } }])
   expect(begun.map(({ end }) => end.mock.calls.length)).toEqual([1, 1])
@@ -139,13 +139,13 @@ test("S-22: calls of a message wait for turns of the event loop, and until then 
   }
   const { begun, send, taken } = await openStream({ maxInFlight: 20, messageTurn })
   await send({ calls: Array.from({ length: 20 }, (_, id) => ({ id, method: "any", message: new Uint8Array(10) })) })
-  for (const [count, bytes] of [
-    [0, 200],
-    [16, 360],
-    [20, 200],
+  for (const [count, calls] of [
+    [0, 20],
+    [16, 36],
+    [20, 20],
   ] as const) {
     expect(begun).toHaveLength(count)
-    expect(taken()).toEqual([bytes, 0])
+    expect(taken()).toEqual([calls * (callBytes + 10), 0])
     turns.shift()?.()
     await settle()
   }
@@ -210,13 +210,17 @@ test("a stream that has ended begins none of the calls that wait for a turn, and
 
 test("S-22: calls for which there is no memory do not wait for their turn", async () => {
   const { begun, send, taken } = await openStream({ messageTurn: () => new Promise(() => {}) })
-  await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any", message: new Uint8Array(300) })) })
+  await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any", message: new Uint8Array(9_000) })) })
   expect(begun).toHaveLength(3)
-  expect(taken()).toEqual([900, answerBytes])
+  expect(taken()).toEqual([3 * (callBytes + 9_000), answerBytes])
 })
 
 test("requests are not read while many answers wait for the client", async () => {
-  const { begun, next, send } = await openStream({ maxInFlight: 20_000, answers: new Budget(8 * 2 ** 20) })
+  const { begun, next, send } = await openStream({
+    maxInFlight: 20_000,
+    requests: new Budget(2 ** 20),
+    answers: new Budget(2 ** 23),
+  })
   const calls = Array.from({ length: 1_333 }, (_, id) => ({ id, method: "any" }))
   await send({ calls })
   // Each answer counts at least 384 bytes, and 1 MiB may wait. The client takes only the first few.
@@ -267,10 +271,10 @@ test.each(["aborted", "left"])("when the stream is %s, its calls are cancelled a
   begun[0]?.answer(50)
   await settle()
   const [first] = (await next())?.answers ?? []
-  expect([first?.id, taken()]).toEqual([1, [200, answerBytes + 50]])
+  expect([first?.id, taken()]).toEqual([1, [2 * (callBytes + 100), answerBytes + 50]])
   begun[1]?.answer(60)
   await settle()
-  expect(taken()).toEqual([100, 2 * answerBytes + 110])
+  expect(taken()).toEqual([callBytes + 100, 2 * answerBytes + 110])
   if (how === "left") await end()
   else {
     abort.abort(new Failure("CANCELLED"))

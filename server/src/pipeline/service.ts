@@ -262,9 +262,12 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   }
 }
 
+/** The overhead of one call, in bytes: about the memory of its objects until it begins. */
+const callBytes = 256
+
 /** The approximate memory that a call keeps until it ends, in bytes. */
 function sizeOfRequest({ message, header }: PipelineCall): number {
-  let bytes = message.length
+  let bytes = callBytes + message.length
   for (const name in header) bytes += name.length + (header[name]?.length ?? 0)
   return bytes
 }

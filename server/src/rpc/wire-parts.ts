@@ -1,11 +1,15 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf"
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import { field as rulesOption } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
 import { invalidField } from "../errors/failure.js"
 import { oncePer } from "../util/once-per.js"
 import { maxParts, partsRule } from "./interceptors/validation.js"
 
 /** How a field is encoded. */
 interface Encoding {
+  readonly name: string
+  /** The most items of a list, or pairs of a map, that the schema allows. Undefined if it has no such rule. */
+  readonly most: number | undefined
   readonly wireType: WireType
   /** Whether it is a list of numbers, which may be packed. */
   readonly isPackable: boolean
@@ -24,16 +28,23 @@ function encodingOf(field: DescField): Encoding {
   if (field.fieldKind !== "map") return valueEncodingOf(field)
   // An entry is a message of a key and a value.
   const entry = new Map([
-    [1, { wireType: wireTypeOf(field.mapKey), isPackable: false, shape: undefined }],
-    [2, valueEncodingOf(field)],
+    [1, { name: "key", most: undefined, wireType: wireTypeOf(field.mapKey), isPackable: false, shape: undefined }],
+    [2, { ...valueEncodingOf(field), most: undefined }],
   ])
-  return { wireType: WireType.LengthDelimited, isPackable: false, shape: () => entry }
+  return { ...valueEncodingOf(field), wireType: WireType.LengthDelimited, shape: () => entry }
 }
 
-function valueEncodingOf({ fieldKind, message, scalar }: DescField): Encoding {
+function valueEncodingOf(field: DescField): Encoding {
+  const { name, fieldKind, message, scalar } = field
   const wireType = message === undefined ? wireTypeOf(scalar) : WireType.LengthDelimited
   const isPackable = fieldKind === "list" && wireType !== WireType.LengthDelimited
-  return { wireType, isPackable, shape: message && (() => shapeOf(message)) }
+  return { name, most: mostOf(field), wireType, isPackable, shape: message && (() => shapeOf(message)) }
+}
+
+function mostOf(field: DescField): number | undefined {
+  const { type } = getOption(field, rulesOption)
+  const most = type.case === "repeated" ? type.value.maxItems : type.case === "map" ? type.value.maxPairs : 0n
+  return most === 0n ? undefined : Number(most)
 }
 
 /** @param scalar Undefined for an enum. */
@@ -64,7 +75,7 @@ const fewBytes = 1024
 /**
  * Returns how many fields and entries the encoding of a message has, at any depth, and 0 for a small request. Decoding 4 MiB of empty
  * entries takes many times as long as counting them, and no other call is served meanwhile. Throws INVALID_FIELD if there are more parts
- * than `validation` allows, and for bytes in which a decoder may find parts that cannot be counted: where a field has the wire type of
+ * than `validation` allows, or more items in a list, so that nothing is decoded of what is rejected for its size alone. Throws for bytes in which a decoder may find parts that cannot be counted: where a field has the wire type of
  * another kind, or is longer than the message around it.
  *
  * @param desc Its Structs count as bytes if it describes them so, as in messageOf. decodeStruct counts their parts.
@@ -73,7 +84,18 @@ export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
   if (bytes.length <= fewBytes) return 0
   const reader = new BinaryReader(bytes)
   let parts = 0
+  /** The fields around the message that is read. */
+  const around: string[] = []
   const count = (shape: Shape, end: number, depth: number): void => {
+    let items: Map<number, number> | undefined
+    const countItems = (number: number, { name, most }: Encoding, more: number): void => {
+      if (most === undefined) return
+      items ??= new Map()
+      const count = (items.get(number) ?? 0) + more
+      // The text is that of validation, which small requests reach.
+      if (count > most) throw invalidField([...around, name].join("."), `must contain no more than ${most} item(s)`)
+      items.set(number, count)
+    }
     /** How many groups are open. No field is one, so that they are unknown and decoders skip them, field by field. */
     let groups = 0
     while (reader.pos < end && parts <= maxParts) {
@@ -81,11 +103,19 @@ export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
       parts++
       // Nobody decodes what is nested deeper.
       const field = depth > maxDepth || groups > 0 ? undefined : shape.get(number)
+      const isPacked = field?.isPackable === true && wireType === WireType.LengthDelimited
+      if (field !== undefined && !isPacked) countItems(number, field, 1)
       if (wireType === WireType.LengthDelimited) {
         const last = reader.uint32() + reader.pos
-        if (field?.isPackable) parts += numbersIn(bytes.subarray(reader.pos, last))
-        else if (field?.shape !== undefined) count(field.shape(), last, depth + 1)
-        else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
+        if (isPacked) {
+          const numbers = numbersIn(bytes.subarray(reader.pos, last))
+          countItems(number, field, numbers)
+          parts += numbers
+        } else if (field?.shape !== undefined) {
+          around.push(field.name)
+          count(field.shape(), last, depth + 1)
+          around.pop()
+        } else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
         reader.pos = last
       } else if (field !== undefined && field.wireType !== wireType) throw notOfField(number)
       else if (wireType === WireType.Bit64) reader.pos += 8
