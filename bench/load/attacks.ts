@@ -17,7 +17,12 @@ import {
   prefix,
   reflectionRequest,
 } from "@authwire/test-support/attack/requests.js"
-import { type AttackConnection, type AttackStream, attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
+import {
+  type AttackConnection,
+  type AttackStream,
+  attackConnection,
+  takesNothing,
+} from "@authwire/test-support/attack/streams.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 
 /** The target of an attack. */
@@ -253,11 +258,17 @@ function pipelineOfLargeUsers({ largeUser }: AttackTarget): Buffer {
   return enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls })))
 }
 
-/** A pipeline message with as many calls as the limit of parts allows. */
+/** A pipeline message with as many calls as it may have, and as many fields in their headers as its number of parts allows. */
 const manyCalls = enveloped(
   toBinary(
     PipelineRequestSchema,
-    create(PipelineRequestSchema, { calls: Array.from({ length: 30_000 }, (_, id) => ({ id, method: "none" })) }),
+    create(PipelineRequestSchema, {
+      calls: Array.from({ length: 1_024 }, (_, id) => ({
+        id,
+        method: "none",
+        header: Object.fromEntries(Array.from({ length: 6 }, (_, field) => [`f${field}`, ""])),
+      })),
+    }),
   ),
 )
 

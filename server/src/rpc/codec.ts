@@ -15,7 +15,7 @@ import { utf8 } from "../util/utf8.js"
 import type { Call } from "./call.js"
 import { checkStructs, messageOf, messageOfJson, withEmptyStructs } from "./decoded-structs.js"
 import { bytesOf, jsonOf } from "./encoded-structs.js"
-import { partsRule } from "./interceptors/validation.js"
+import { maxParts, maxPartsOfStream, partsRule } from "./interceptors/validation.js"
 import { jsonFaults, maxSearched } from "./json-faults.js"
 import { hasTooManyJsonParts } from "./json-parts.js"
 
@@ -45,7 +45,7 @@ export interface Codec {
  * @param turn Awaited before each piece of work for an owner; see turnLimit.
  * @param registry The messages that google.protobuf.Any may contain in JSON. Default: none.
  */
-export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, registry?: Registry): Codec {
+export function codecOf({ input, output, methodKind }: DescMethod, turn: Turn<Owner>, registry?: Registry): Codec {
   const listFields = output.fields.flatMap((field) =>
     field.fieldKind === "list" && field.listKind === "message" ? [field] : [],
   )
@@ -53,6 +53,10 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, regist
   const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
   const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
 
+  const isOfStream = methodKind === "bidi_streaming"
+  const mostParts = isOfStream ? maxPartsOfStream : maxParts
+  // In JSON the same calls of a pipeline have about twice as many parts.
+  const mostJsonParts = isOfStream ? 2 * maxPartsOfStream : maxParts
   const notWellFormed = (cause: unknown) => invalidField("request", `is not a well-formed ${input.typeName}`, cause)
   const encode = (answer: Message) => bytesOf(output, answer)
 
@@ -101,7 +105,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, regist
     decode(bytes) {
       let request: Message
       try {
-        request = messageOf(input, bytes)
+        request = messageOf(input, bytes, mostParts)
       } catch (cause) {
         throw cause instanceof Failure ? cause : notWellFormed(cause)
       }
@@ -109,7 +113,7 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, regist
       return request
     },
     decodeJson(bytes) {
-      const json = parsed(bytes)
+      const json = parsed(bytes, mostJsonParts)
       const empty = withEmptyStructs(input, json)
       let request: Message
       try {
@@ -128,9 +132,9 @@ export function codecOf({ input, output }: DescMethod, turn: Turn<Owner>, regist
 }
 
 /** Parses a request in JSON. Throws INVALID_FIELD if it is not JSON, has too many parts, or has a name twice in an object. */
-function parsed(bytes: Uint8Array): JsonValue {
+function parsed(bytes: Uint8Array, mostParts: number): JsonValue {
   // They are counted first: parsing 4 MiB of empty objects takes a hundred times as long, and no other call is served meanwhile.
-  if (hasTooManyJsonParts(bytes)) throw invalidField("request", partsRule)
+  if (hasTooManyJsonParts(bytes, mostParts)) throw invalidField("request", partsRule(mostParts))
   let text: string
   try {
     text = utf8.decode(bytes)

@@ -170,7 +170,7 @@ test("S-31: the parts of all Structs of a request count together", () => {
       }),
     )
   expect(messageOf(LinkAccountRequestSchema, bytesOf(1)).authorizationDetails?.items).toEqual([detail])
-  expect(() => messageOf(LinkAccountRequestSchema, bytesOf(2))).toThrow(partsRule)
+  expect(() => messageOf(LinkAccountRequestSchema, bytesOf(2))).toThrow(partsRule(maxParts))
 })
 
 const { decode, decodeJson } = codecOf(UserService.method.createUser, async () => {})

@@ -24,10 +24,12 @@ const ownFieldsOf = oncePer((desc: DescMessage) => structFieldsOf(desc).filter((
 /**
  * Returns what fromBinary returns, without unknown fields, because the schema has no limit for them and nothing reads them. Structs do not
  * become messages first: see decodeStruct. Throws INVALID_FIELD for a request with too many parts; see countWireParts.
+ *
+ * @param most The largest number of parts. Default: that of validation.
  */
-export function messageOf<S extends DescMessage>(desc: S, bytes: Uint8Array): MessageShape<S> {
+export function messageOf<S extends DescMessage>(desc: S, bytes: Uint8Array, most = maxParts): MessageShape<S> {
   const own = withBytes(desc)
-  const parts = { left: maxParts - countWireParts(own, bytes) }
+  const parts = { left: most - countWireParts(own, bytes, most) }
   const message = fromBinary(own, bytes, { readUnknownFields: false })
   decodeStructs(desc, message, parts)
   return message as MessageShape<S>

@@ -1,16 +1,14 @@
-import { maxParts } from "./interceptors/validation.js"
-
 const [quote, comma, openArray, backslash, openObject, colon] = Buffer.from('",[\\{:')
 
 /** How many parts a property has, besides its comma: its entry, its name and its value, as in protobuf. */
 const partsOfProperty = 3
 
 /**
- * Returns whether a text in JSON has more parts than `validation` allows. Counts commas, properties, and the beginnings of objects and
+ * Returns whether a text in JSON has more than `most` parts. Counts commas, properties, and the beginnings of objects and
  * arrays, outside of texts. There is at least a part for each.
  */
-export function hasTooManyJsonParts(bytes: Uint8Array): boolean {
-  if (bytes.length <= maxParts) return false
+export function hasTooManyJsonParts(bytes: Uint8Array, most: number): boolean {
+  if (bytes.length <= most) return false
   let isText = false
   let parts = 0
   for (let at = 0; at < bytes.length; at++) {
@@ -20,7 +18,7 @@ export function hasTooManyJsonParts(bytes: Uint8Array): boolean {
       else if (byte === quote) isText = false
     } else if (byte === quote) isText = true
     else if (byte === colon) parts += partsOfProperty
-    else if ((byte === comma || byte === openArray || byte === openObject) && ++parts > maxParts) return true
+    else if ((byte === comma || byte === openArray || byte === openObject) && ++parts > most) return true
   }
   return false
 }

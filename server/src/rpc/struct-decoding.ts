@@ -37,7 +37,7 @@ class Reader extends BinaryReader {
   /** Returns whether the message that ends here has a further field. */
   hasNext(end: number): boolean {
     if (this.pos > end) throw new Error("a field is longer than its message")
-    if (this.pos < end && --this.#parts.left < 0) throw invalidField("request", partsRule)
+    if (this.pos < end && --this.#parts.left < 0) throw invalidField("request", partsRule(maxParts))
     return this.pos < end
   }
 

@@ -62,7 +62,7 @@ test.each<[string, DescMessage, Uint8Array]>([
   ["fields in an unknown group", GetUserRequestSchema, inGroup(times(mebibytes / 2 - 2, [15 << 3, 0]))],
   ["unknown groups", GetUserRequestSchema, times(mebibytes / 2, [0x7b, 0x7c])],
 ])("S-31: 4 MiB of %s have too many parts", (_, desc, bytes) => {
-  expect(() => messageOf(desc, bytes)).toThrow(partsRule)
+  expect(() => messageOf(desc, bytes)).toThrow(partsRule(maxParts))
 })
 
 /** A list with as many zeros, within so many lists. */
@@ -74,7 +74,7 @@ const withList = (depth: number, zeros: number) =>
 test("S-31: entries of lists in JSON count at every depth that is read", () => {
   for (const depth of [0, 10, 25, 60]) {
     // Each zero is a value in a list.
-    expect(() => messageOf(CreateUserRequestSchema, withList(depth, maxParts / 2 + 1))).toThrow(partsRule)
+    expect(() => messageOf(CreateUserRequestSchema, withList(depth, maxParts / 2 + 1))).toThrow(partsRule(maxParts))
     expect(messageOf(CreateUserRequestSchema, withList(depth, maxParts / 2 - 200)).extra).toHaveProperty("list")
   }
 })

@@ -9,7 +9,7 @@ import { maxParts, partsRule } from "./interceptors/validation.js"
 interface Encoding {
   readonly name: string
   /** The most items of a list, or pairs of a map, that the schema allows. Undefined if it has no such rule. */
-  readonly most: number | undefined
+  readonly mostItems: number | undefined
   readonly wireType: WireType
   /** Whether it is a list of numbers, which may be packed. */
   readonly isPackable: boolean
@@ -28,8 +28,8 @@ function encodingOf(field: DescField): Encoding {
   if (field.fieldKind !== "map") return valueEncodingOf(field)
   // An entry is a message of a key and a value.
   const entry = new Map([
-    [1, { name: "key", most: undefined, wireType: wireTypeOf(field.mapKey), isPackable: false, shape: undefined }],
-    [2, { ...valueEncodingOf(field), most: undefined }],
+    [1, { name: "key", mostItems: undefined, wireType: wireTypeOf(field.mapKey), isPackable: false, shape: undefined }],
+    [2, { ...valueEncodingOf(field), mostItems: undefined }],
   ])
   return { ...valueEncodingOf(field), wireType: WireType.LengthDelimited, shape: () => entry }
 }
@@ -38,10 +38,10 @@ function valueEncodingOf(field: DescField): Encoding {
   const { name, fieldKind, message, scalar } = field
   const wireType = message === undefined ? wireTypeOf(scalar) : WireType.LengthDelimited
   const isPackable = fieldKind === "list" && wireType !== WireType.LengthDelimited
-  return { name, most: mostOf(field), wireType, isPackable, shape: message && (() => shapeOf(message)) }
+  return { name, mostItems: mostItemsOf(field), wireType, isPackable, shape: message && (() => shapeOf(message)) }
 }
 
-function mostOf(field: DescField): number | undefined {
+function mostItemsOf(field: DescField): number | undefined {
   const { type } = getOption(field, rulesOption)
   const most = type.case === "repeated" ? type.value.maxItems : type.case === "map" ? type.value.maxPairs : 0n
   return most === 0n ? undefined : Number(most)
@@ -79,8 +79,9 @@ const fewBytes = 1024
  * another kind, or is longer than the message around it.
  *
  * @param desc Its Structs count as bytes if it describes them so, as in messageOf. decodeStruct counts their parts.
+ * @param most The largest number of parts. Default: that of validation.
  */
-export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
+export function countWireParts(desc: DescMessage, bytes: Uint8Array, most = maxParts): number {
   if (bytes.length <= fewBytes) return 0
   const reader = new BinaryReader(bytes)
   let parts = 0
@@ -88,17 +89,18 @@ export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
   const around: string[] = []
   const count = (shape: Shape, end: number, depth: number): void => {
     let items: Map<number, number> | undefined
-    const countItems = (number: number, { name, most }: Encoding, more: number): void => {
-      if (most === undefined) return
+    const countItems = (number: number, { name, mostItems }: Encoding, more: number): void => {
+      if (mostItems === undefined) return
       items ??= new Map()
       const count = (items.get(number) ?? 0) + more
       // The text is that of validation, which small requests reach.
-      if (count > most) throw invalidField([...around, name].join("."), `must contain no more than ${most} item(s)`)
+      if (count > mostItems)
+        throw invalidField([...around, name].join("."), `must contain no more than ${mostItems} item(s)`)
       items.set(number, count)
     }
     /** How many groups are open. No field is one, so that they are unknown and decoders skip them, field by field. */
     let groups = 0
-    while (reader.pos < end && parts <= maxParts) {
+    while (reader.pos < end && parts <= most) {
       const [number, wireType] = reader.tag()
       parts++
       // Nobody decodes what is nested deeper.
@@ -124,10 +126,10 @@ export function countWireParts(desc: DescMessage, bytes: Uint8Array): number {
       else if (wireType === WireType.EndGroup) groups--
       else reader.skip(wireType, number)
     }
-    if (reader.pos > end && parts <= maxParts) throw new Error("a field is longer than its message")
+    if (reader.pos > end && parts <= most) throw new Error("a field is longer than its message")
   }
   count(shapeOf(desc), reader.len, 1)
-  if (parts > maxParts) throw invalidField("request", partsRule)
+  if (parts > most) throw invalidField("request", partsRule(most))
   return parts
 }
 

@@ -8,7 +8,12 @@ import type { Interceptor } from "../interceptor.js"
 const maxViolations = 20
 /** The largest number of parts of a request, at any depth. The validation of a larger request would take seconds. */
 export const maxParts = 100_000
-export const partsRule = `must not have more than ${maxParts} parts`
+/**
+ * The same of a message of a stream of requests. A pipeline reads many, one after the other, and 1,024 calls with six fields in their
+ * headers have fewer.
+ */
+export const maxPartsOfStream = 25_000
+export const partsRule = (most: number): string => `must not have more than ${most} parts`
 /** The largest number of parts with which all violations are reported. Of a larger request only the first one is. */
 const smallParts = 10_000
 /** The number of parts up to which it costs less to validate them than to leave out those of Structs. */
@@ -24,7 +29,7 @@ export function validation(): Interceptor {
       const counts = hasParts(input)
       return (request) => {
         const parts = counts ? countParts(request, maxParts) : 0
-        if (parts > maxParts) throw invalidField("request", partsRule)
+        if (parts > maxParts) throw invalidField("request", partsRule(maxParts))
         const checked = parts > fewParts ? withShallowStructs(input, request) : request
         // Every entry may violate a rule, and collecting all violations of a large request would take gigabytes.
         const result = (parts > smallParts ? untilFirst : whole).validate(input, checked)
