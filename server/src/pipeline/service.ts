@@ -102,7 +102,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
     if (method.rejects(stream.owner)) return limitReached
-    if (budgets?.answers.isTight === true) return notTaken
+    if (budgets?.answers.isTight === true) return answersWaiting
     // The rate limits of keys do not apply to health, the only service whose unary methods need no key.
     const retryAfterMs = method.isOpen ? (budgets?.takeHealthRequest() ?? 0) : 0
     if (retryAfterMs > 0) return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
@@ -282,7 +282,9 @@ const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeade
 const nothing = new Uint8Array()
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
-const notTaken = new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
+const notTaken = new Failure("ANSWERS_NOT_TAKEN")
+/** The same of a call that was not executed, and may be repeated. */
+const answersWaiting = new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const limitReached = overloaded()
 const tooFast = "there are too many requests for health"

@@ -183,7 +183,8 @@ const (
 	// The operator adds the earlier key to `AUTHWIRE_ENCRYPTION_KEYS`.
 	ErrorReason_ERROR_REASON_ENCRYPTION_KEY_MISSING ErrorReason = 36
 	// RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
-	// the service's limit. The call was executed; only its response is not sent.
+	// the service's limit. With a google.rpc.RetryInfo nothing was done. Without one the call was executed; only its response is
+	// not sent.
 	//
 	// Read the responses, or make fewer calls at the same time.
 	ErrorReason_ERROR_REASON_ANSWERS_NOT_TAKEN ErrorReason = 37

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Request of PipelineService.Pipeline.
+// Request of PipelineService.Pipeline. It has at most 25,000 fields in all, those of its calls and of their headers included.
 type PipelineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Calls to start.

@@ -215,7 +215,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_ANSWERS_NOT_TAKEN: _ErrorReason.ValueType  # 37
     """RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
-    the service's limit. The call was executed; only its response is not sent.
+    the service's limit. With a google.rpc.RetryInfo nothing was done. Without one the call was executed; only its response is
+    not sent.
 
     Read the responses, or make fewer calls at the same time.
     """
@@ -512,7 +513,8 @@ The operator adds the earlier key to `AUTHWIRE_ENCRYPTION_KEYS`.
 """
 ERROR_REASON_ANSWERS_NOT_TAKEN: ErrorReason.ValueType  # 37
 """RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
-the service's limit. The call was executed; only its response is not sent.
+the service's limit. With a google.rpc.RetryInfo nothing was done. Without one the call was executed; only its response is
+not sent.
 
 Read the responses, or make fewer calls at the same time.
 """

@@ -21,7 +21,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class PipelineRequest(_message.Message):
-    """Request of PipelineService.Pipeline."""
+    """Request of PipelineService.Pipeline. It has at most 25,000 fields in all, those of its calls and of their headers included."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -48,8 +48,9 @@ class PipelineServiceStub:
     makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
     service ends it as soon as no call is active, and ignores later calls.
 
-    The stream itself fails, together with all its calls, only if a request breaks a rule:
+    The stream itself fails, together with all its calls, only with
     INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
+    ANSWERS_NOT_TAKEN (RESOURCE_EXHAUSTED): the caller does not read its answers, and there is no memory left even for an error.
     A call fails as it would outside the pipeline, and also with
     METHOD_UNKNOWN (UNIMPLEMENTED): no unary method of this server has this name.
     TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
@@ -75,8 +76,9 @@ class PipelineServiceAsyncStub(PipelineServiceStub):
     makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
     service ends it as soon as no call is active, and ignores later calls.
 
-    The stream itself fails, together with all its calls, only if a request breaks a rule:
+    The stream itself fails, together with all its calls, only with
     INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
+    ANSWERS_NOT_TAKEN (RESOURCE_EXHAUSTED): the caller does not read its answers, and there is no memory left even for an error.
     A call fails as it would outside the pipeline, and also with
     METHOD_UNKNOWN (UNIMPLEMENTED): no unary method of this server has this name.
     TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
@@ -105,8 +107,9 @@ class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
         makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
         service ends it as soon as no call is active, and ignores later calls.
 
-        The stream itself fails, together with all its calls, only if a request breaks a rule:
+        The stream itself fails, together with all its calls, only with
         INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
+        ANSWERS_NOT_TAKEN (RESOURCE_EXHAUSTED): the caller does not read its answers, and there is no memory left even for an error.
         A call fails as it would outside the pipeline, and also with
         METHOD_UNKNOWN (UNIMPLEMENTED): no unary method of this server has this name.
         TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.

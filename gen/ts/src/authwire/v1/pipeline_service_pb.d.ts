@@ -12,7 +12,7 @@ import type { Status } from "../../google/rpc/status_pb.js";
 export declare const file_authwire_v1_pipeline_service: GenFile;
 
 /**
- * Request of PipelineService.Pipeline.
+ * Request of PipelineService.Pipeline. It has at most 25,000 fields in all, those of its calls and of their headers included.
  *
  * @generated from message authwire.v1.PipelineRequest
  */
@@ -214,8 +214,9 @@ export declare const PipelineService: GenService<{
    * makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
    * service ends it as soon as no call is active, and ignores later calls.
    *
-   * The stream itself fails, together with all its calls, only if a request breaks a rule:
+   * The stream itself fails, together with all its calls, only with
    * INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
+   * ANSWERS_NOT_TAKEN (RESOURCE_EXHAUSTED): the caller does not read its answers, and there is no memory left even for an error.
    * A call fails as it would outside the pipeline, and also with
    * METHOD_UNKNOWN (UNIMPLEMENTED): no unary method of this server has this name.
    * TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
