@@ -240,6 +240,9 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
         for await (const request of requests) {
           for (const id of request.cancelledIds) cancel(id)
           await beginAll(request.calls)
+          // What reads the stream keeps the message until the next one arrives, when its bytes no longer count.
+          request.calls.length = 0
+          request.cancelledIds.length = 0
           if (justRejected > 0) {
             await pauseAfter(justRejected * rejectionMs.carried)
             justRejected = 0

@@ -92,10 +92,20 @@ export function beginStream(
   async function* read(): AsyncIterable<Message> {
     admitted.resolve()
     let isFirst = true
-    for await (const bytes of await orAborted(requests.promise, signal)) {
+    const messages = (await orAborted(requests.promise, signal))[Symbol.asyncIterator]()
+    // A function of its own, because a generator keeps its variables while it waits: the bytes of a message would stay in memory until the
+    // next one arrives, and count nowhere.
+    const next = async (): Promise<Message | undefined> => {
+      const { done, value: bytes } = await messages.next()
+      if (done === true) return undefined
       await onRequest(isFirst)
       isFirst = false
-      yield decode(bytes)
+      return decode(bytes)
+    }
+    try {
+      for (let message = await next(); message !== undefined; message = await next()) yield message
+    } finally {
+      await messages.return?.()
     }
   }
   const stream = method.stream(read(), call)[Symbol.asyncIterator]()
@@ -146,10 +156,24 @@ export function beginStream(
   }
 }
 
-async function* readable(messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  try {
-    yield* messages
-  } catch (error) {
-    throw asUnreadable(error) ?? new Failure("CANCELLED", { cause: error })
+/** No generator, which would keep the message that it has yielded last. */
+function readable(messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const reader = messages[Symbol.asyncIterator]()
+      return {
+        async next() {
+          try {
+            return await reader.next()
+          } catch (error) {
+            throw asUnreadable(error) ?? new Failure("CANCELLED", { cause: error })
+          }
+        },
+        async return() {
+          await reader.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
   }
 }

@@ -82,7 +82,21 @@ function adapt(method: Method): MethodImpl<DescMethod> {
   }) as MethodImpl<DescMethod>
 }
 
-/** Yields a message of the request for each empty one. */
-async function* wholeOf(empty: Iterable<Message> | AsyncIterable<Message>, messages: Whole): AsyncIterable<Uint8Array> {
-  for await (const _ of empty) yield messages.next()
+/** Returns an iterable with a message of the request for each empty one. No generator, which would keep the message that it has yielded last. */
+function wholeOf(empty: Iterable<Message> | AsyncIterable<Message>, messages: Whole): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const reader = Symbol.asyncIterator in empty ? empty[Symbol.asyncIterator]() : empty[Symbol.iterator]()
+      return {
+        async next() {
+          const { done } = await reader.next()
+          return done === true ? { done, value: undefined } : { done: false, value: messages.next() }
+        },
+        async return() {
+          await reader.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
 }

@@ -90,7 +90,11 @@ async function* requests(request: GrpcRequest, messages: RequestMessages, call: 
     return
   }
   let isFirst = true
-  for (let bytes = await messages.next(); bytes !== undefined; bytes = await messages.next()) {
+  // A function of its own, because a generator keeps its variables while it waits: a message in one of them would stay in memory until the
+  // next one arrives, and count nowhere.
+  const next = async (): Promise<Message | undefined> => {
+    const bytes = await messages.next()
+    if (bytes === undefined) return undefined
     const tooMany = method.isOpen && !isFirst ? openMethods.request(desc, connection) : undefined
     if (tooMany !== undefined) throw tooMany
     isFirst = false
@@ -98,8 +102,9 @@ async function* requests(request: GrpcRequest, messages: RequestMessages, call: 
     const waiting = messageTurn(call.owner)
     if (waiting !== undefined) await waiting
     usage.read()
-    yield codec.decode(bytes)
+    return codec.decode(bytes)
   }
+  for (let message = await next(); message !== undefined; message = await next()) yield message
 }
 
 const ok = { code: 0, message: "", details: [] }

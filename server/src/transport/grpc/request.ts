@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect"
 import { Failure, invalidField } from "../../errors/failure.js"
-import type { RequestBody } from "../limits/request-body.js"
+import { inOwnMemory, type RequestBody } from "../limits/request-body.js"
 import { flaggedMessage } from "../listener/content-type.js"
 import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 
@@ -24,7 +24,8 @@ export class RequestMessages {
       if (end !== undefined && this.#bytes >= end) {
         const joined = this.#joined()
         this.#bytes -= end
-        this.#chunks = this.#bytes === 0 ? [] : [joined.subarray(end)]
+        // Copied, because otherwise the first bytes of the next message would keep this one in memory.
+        this.#chunks = this.#bytes === 0 ? [] : [inOwnMemory(joined.subarray(end))]
         return joined.subarray(prefixBytes, end)
       }
       const chunk = await this.#body.next()
