@@ -12,9 +12,10 @@ import type { Read } from "../src/rpc/running.js"
 import { Budget } from "../src/util/budget.js"
 
 /** The size of the budget of requests of a stream, in bytes. */
-export const size = 30_000
-/** What a call counts beside its own bytes. */
-export const callBytes = 256
+export const size = 60_000
+/** What a call that waits for its turn counts beside its own bytes, and one that has begun. */
+export const waitingBytes = 256
+export const callBytes = waitingBytes + 1_024
 /** What an answer counts beside its own bytes. */
 export const answerBytes = 384
 
@@ -140,6 +141,8 @@ export async function openStream({
       wake()
       await settle()
     },
+    /** How many of the sent messages the stream has not read. */
+    unread: () => sent.length,
     /** The bytes that are taken of the budgets of requests and of answers. Below zero if something was given back twice. */
     taken: () => free().map((bytes, index) => (initially[index] ?? 0) - bytes),
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import { answerBytes, callBytes, one, openStream, settle, size } from "../../test/carried-stream.js"
+import { answerBytes, callBytes, one, openStream, settle, size, waitingBytes } from "../../test/carried-stream.js"
 import { Failure } from "../errors/failure.js"
 import { rejectionMs } from "../overload/pause.js"
 import { Budget } from "../util/budget.js"
@@ -16,7 +16,7 @@ test("S-42: the bytes of requests and answers count until a call is over and its
   const answering = next()
   await send(one(1, 100, { "x-a": "12345" }))
   await send(one(2, 200))
-  expect(taken()).toEqual([2 * callBytes + 308, 0])
+  expect(taken()).toEqual([2 * callBytes + 64 + 308, 0])
   begun[0]?.answer(30)
   await settle()
   expect((await answering)?.answers).toMatchObject([{ id: 1, outcome: { case: "message" } }])
@@ -82,6 +82,20 @@ test("S-42: a stream ends if there is no memory for an error, and then begins no
   expect(taken()).toEqual([0, 0])
 })
 
+test("S-42: a stream that ended for lack of memory reads no more messages while its client reads nothing", async () => {
+  const { begun, next, send, unread, end, taken } = await openStream({ answers: new Budget(2_000), maxInFlight: 20 })
+  await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any" })) })
+  // It is on its way, and the client does not take it.
+  begun.shift()?.answer(0)
+  await next()
+  for (const { fail } of begun) fail()
+  await settle()
+  for (let id = 5; id < 15; id++) await send(one(id))
+  expect([begun.length, unread()]).toEqual([3, 9])
+  await end()
+  expect(taken()).toEqual([0, 0])
+})
+
 test("a call is rejected before it begins while so many answers wait that no more should be made", async () => {
   const { begun, next, send } = await openStream({ answers: new Budget(10_000, 1_000) })
   await send(one(1))
@@ -142,13 +156,13 @@ test("S-22: calls of a message wait for turns of the event loop, and until then 
   }
   const { begun, send, taken } = await openStream({ maxInFlight: 20, messageTurn })
   await send({ calls: Array.from({ length: 20 }, (_, id) => ({ id, method: "any", message: new Uint8Array(10) })) })
-  for (const [count, calls] of [
+  for (const [count, waiting] of [
     [0, 20],
-    [16, 36],
-    [20, 20],
+    [16, 20],
+    [20, 0],
   ] as const) {
     expect(begun).toHaveLength(count)
-    expect(taken()).toEqual([calls * (callBytes + 10), 0])
+    expect(taken()).toEqual([count * (callBytes + 10) + waiting * (waitingBytes + 10), 0])
     turns.shift()?.()
     await settle()
   }
@@ -213,15 +227,15 @@ test("a stream that has ended begins none of the calls that wait for a turn, and
 
 test("S-22: calls for which there is no memory do not wait for their turn", async () => {
   const { begun, send, taken } = await openStream({ messageTurn: () => new Promise(() => {}) })
-  await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any", message: new Uint8Array(9_000) })) })
+  await send({ calls: [1, 2, 3, 4].map((id) => ({ id, method: "any", message: new Uint8Array(18_000) })) })
   expect(begun).toHaveLength(3)
-  expect(taken()).toEqual([3 * (callBytes + 9_000), answerBytes])
+  expect(taken()).toEqual([3 * (callBytes + 18_000), answerBytes])
 })
 
 test("requests are not read while many answers wait for the client", async () => {
   const { begun, next, send } = await openStream({
     maxInFlight: 20_000,
-    requests: new Budget(2 ** 20),
+    requests: new Budget(2 ** 22),
     answers: new Budget(2 ** 23),
   })
   const calls = Array.from({ length: 1_333 }, (_, id) => ({ id, method: "any" }))

@@ -82,6 +82,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   let isBeginning = false
   /** Whether the stream has ended. A call that arrives later could not be answered, so it is ignored. */
   let isOver = false
+  const left = Promise.withResolvers<void>()
   let justRejected = 0
 
   /** Answers with an error. If there is no memory even for that, the stream ends. */
@@ -119,7 +120,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
       reject(frame, stream.method, unknown())
       return
     }
-    const requestBytes = sizeOfRequest(frame)
+    const requestBytes = sizeOfRequest(frame) + activeBytes
     const rejection = rejectionOf(method, requestBytes)
     if (rejection !== undefined) {
       reject(frame, method.desc, rejection)
@@ -243,6 +244,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
           // What reads the stream keeps the message until the next one arrives, when its bytes no longer count.
           request.calls.length = 0
           request.cancelledIds.length = 0
+          // Nothing more can begin, but the stream stays open until the client has read what is on its way.
+          if (isOver) await left.promise
           if (justRejected > 0) {
             await pauseAfter(justRejected * rejectionMs.carried)
             justRejected = 0
@@ -259,19 +262,23 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
     /** Cancels all calls because the client has gone. */
     cancelAll(): void {
       isOver = true
+      left.resolve()
       for (const { call } of active.values()) call?.cancel()
       active.clear()
     },
   }
 }
 
-/** The overhead of one call, in bytes: about the memory of its objects until it begins. */
+/** The overhead of one call, and of a field in its header, in bytes: about the memory of their objects. */
 const callBytes = 256
+const fieldBytes = 64
+/** The overhead of an active call, in bytes. No other limit holds for those with `await_caches`, which wait for seconds. */
+const activeBytes = 1_024
 
 /** The approximate memory that a call keeps until it ends, in bytes. */
 function sizeOfRequest({ message, header }: PipelineCall): number {
   let bytes = callBytes + message.length
-  for (const name in header) bytes += name.length + (header[name]?.length ?? 0)
+  for (const name in header) bytes += fieldBytes + name.length + (header[name]?.length ?? 0)
   return bytes
 }
 

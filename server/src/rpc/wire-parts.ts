@@ -1,14 +1,14 @@
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { field as rulesOption } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
-import { invalidField } from "../errors/failure.js"
+import { type Failure, invalidField } from "../errors/failure.js"
 import { oncePer } from "../util/once-per.js"
-import { maxParts, partsRule } from "./interceptors/validation.js"
+import { maxParts, partsRule, smallParts } from "./interceptors/validation.js"
 
 /** How a field is encoded. */
 interface Encoding {
   readonly name: string
-  /** The most items of a list, or pairs of a map, that the schema allows. Undefined if it has no such rule. */
+  /** The most items of a list that the schema allows. Undefined if it has no such rule. A map may have a pair twice. */
   readonly mostItems: number | undefined
   readonly wireType: WireType
   /** Whether it is a list of numbers, which may be packed. */
@@ -29,7 +29,7 @@ function encodingOf(field: DescField): Encoding {
   // An entry is a message of a key and a value.
   const entry = new Map([
     [1, { name: "key", mostItems: undefined, wireType: wireTypeOf(field.mapKey), isPackable: false, shape: undefined }],
-    [2, { ...valueEncodingOf(field), mostItems: undefined }],
+    [2, valueEncodingOf(field)],
   ])
   return { ...valueEncodingOf(field), wireType: WireType.LengthDelimited, shape: () => entry }
 }
@@ -43,8 +43,7 @@ function valueEncodingOf(field: DescField): Encoding {
 
 function mostItemsOf(field: DescField): number | undefined {
   const { type } = getOption(field, rulesOption)
-  const most = type.case === "repeated" ? type.value.maxItems : type.case === "map" ? type.value.maxPairs : 0n
-  return most === 0n ? undefined : Number(most)
+  return type.case === "repeated" && type.value.maxItems > 0n ? Number(type.value.maxItems) : undefined
 }
 
 /** @param scalar Undefined for an enum. */
@@ -75,8 +74,9 @@ const fewBytes = 1024
 /**
  * Returns how many fields and entries the encoding of a message has, at any depth, and 0 for a small request. Decoding 4 MiB of empty
  * entries takes many times as long as counting them, and no other call is served meanwhile. Throws INVALID_FIELD if there are more parts
- * than `validation` allows, or more items in a list, so that nothing is decoded of what is rejected for its size alone. Throws for bytes in which a decoder may find parts that cannot be counted: where a field has the wire type of
- * another kind, or is longer than the message around it.
+ * than `validation` allows, or if a large request has a list with more items, so that nothing is decoded of what is rejected for its size
+ * alone. Throws for bytes in which a decoder may find parts that cannot be counted: where a field has the wire type of another kind, or is
+ * longer than the message around it.
  *
  * @param desc Its Structs count as bytes if it describes them so, as in messageOf. decodeStruct counts their parts.
  * @param most The largest number of parts. Default: that of validation.
@@ -87,15 +87,15 @@ export function countWireParts(desc: DescMessage, bytes: Uint8Array, most = maxP
   let parts = 0
   /** The fields around the message that is read. */
   const around: string[] = []
+  let tooLong: Failure | undefined
   const count = (shape: Shape, end: number, depth: number): void => {
     let items: Map<number, number> | undefined
     const countItems = (number: number, { name, mostItems }: Encoding, more: number): void => {
       if (mostItems === undefined) return
       items ??= new Map()
       const count = (items.get(number) ?? 0) + more
-      // The text is that of validation, which small requests reach.
       if (count > mostItems)
-        throw invalidField([...around, name].join("."), `must contain no more than ${mostItems} item(s)`)
+        tooLong ??= invalidField([...around, name].join("."), `must contain no more than ${mostItems} item(s)`)
       items.set(number, count)
     }
     /** How many groups are open. No field is one, so that they are unknown and decoders skip them, field by field. */
@@ -130,6 +130,8 @@ export function countWireParts(desc: DescMessage, bytes: Uint8Array, most = maxP
   }
   count(shapeOf(desc), reader.len, 1)
   if (parts > most) throw invalidField("request", partsRule(most))
+  // In a smaller request validation finds it, with all other violations.
+  if (parts > smallParts && tooLong !== undefined) throw tooLong
   return parts
 }
 

@@ -15,7 +15,7 @@ export const maxParts = 100_000
 export const maxPartsOfStream = 25_000
 export const partsRule = (most: number): string => `must not have more than ${most} parts`
 /** The largest number of parts with which all violations are reported. Of a larger request only the first one is. */
-const smallParts = 10_000
+export const smallParts = 10_000
 /** The number of parts up to which it costs less to validate them than to leave out those of Structs. */
 const fewParts = 100
 

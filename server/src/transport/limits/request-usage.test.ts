@@ -171,12 +171,16 @@ describe("a stream", () => {
     expect(connection.answers.take(1)).toBe(false)
     usage.taken(limits.answerBytes)
     expect(isWhole(connection)).toBe(true)
+    usage.sent(10)
+    usage.taken(10)
     usage.sent(2 * limits.answerBytes)
     expect(connection.answers.isTight).toBe(true)
     usage.end()
     usage.taken(2 * limits.answerBytes)
     usage.sent(1)
     expect([isWhole(connection), cut.mock.calls.length]).toEqual([true, 0])
+    // Nothing was given back twice.
+    expect(connection.answers.take(limits.answerBytes + 1)).toBe(false)
   })
 
   test("is not aborted after its end because of a message that is sent or received late", () => {
