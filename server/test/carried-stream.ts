@@ -128,7 +128,9 @@ export async function openStream({
     async next() {
       const { value } = await (taking ?? stream.next())
       taking = undefined
-      return value as PipelineResponse | undefined
+      const message = value as PipelineResponse | undefined
+      // The stream empties it once it was sent.
+      return message && { ...message, answers: [...message.answers] }
     },
     end: () => stream.return?.(),
     async send(request: MessageInitShape<typeof PipelineRequestSchema>) {

@@ -60,6 +60,8 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
           const message = { $typeName: responseType, answers: batch, draining: mustMove } as const
           mustMove = false
           yield message
+          // The answers have been received. Whoever has passed them on keeps the message until there is the next one.
+          batch.length = 0
         }
       } finally {
         moving?.clear()

@@ -2,6 +2,7 @@ import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import { endStreamFlag } from "@connectrpc/connect/protocol-connect"
 import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web"
 import type { universalResponseToNodeResponse } from "@connectrpc/connect-node"
+import { itemsOf } from "../../util/items.js"
 import type { RequestUsage } from "../limits/request-usage.js"
 import { withPrefix } from "../listener/prefix.js"
 
@@ -39,10 +40,17 @@ export async function writeAnswer(
       return endAtOnce(response, answer.status, part?.value)
     }
     response.writeHead(answer.status)
-    for (; body !== undefined && part?.done === false; part = await body.next()) {
-      if (isUnary) write(response, part.value)
-      else await writeTaken(response, part.value, usage)
+    // A function of its own, because otherwise a part would be kept until there is the next one.
+    const writeNext = async (next: Promise<IteratorResult<Uint8Array>> | undefined) => {
+      const { done, value } = (await next) ?? { done: true }
+      if (done === true) return false
+      if (isUnary) write(response, value)
+      else await writeTaken(response, value, usage)
+      return true
     }
+    let hasNext = await writeNext(part && Promise.resolve(part))
+    part = undefined
+    while (hasNext) hasNext = await writeNext(body?.next())
     response.addTrailers(Object.fromEntries(answer.trailer ?? []))
     response.end()
   } finally {
@@ -51,27 +59,27 @@ export async function writeAnswer(
 }
 
 /**
- * Returns the answer of a unary call with another message in place of that which Connect has encoded.
+ * Returns an answer with these messages in place of those that Connect has encoded, one after the other.
  *
  * @param hasPrefix Whether messages have a prefix, as in all but the unary calls of Connect's own protocol.
  */
-export function withMessage(
+export function withMessages(
   answer: UniversalServerResponse,
-  message: Uint8Array,
+  encoded: Uint8Array[],
   hasPrefix: boolean,
 ): UniversalServerResponse {
-  if (!hasPrefix) answer.header?.set("content-length", String(message.length))
-  const first = hasPrefix ? withPrefix(0, message) : message
-  return { ...answer, body: withFirst(answer.body as AsyncIterable<Uint8Array>, first) }
-}
-
-// Not a nested function: see foreign-errors.ts.
-async function* withFirst(body: AsyncIterable<Uint8Array>, first: Uint8Array): AsyncIterable<Uint8Array> {
-  let isFirst = true
-  for await (const part of body) {
-    yield isFirst ? first : part
-    isFirst = false
+  if (answer.body === undefined) return answer
+  if (!hasPrefix && encoded.length > 0) answer.header?.set("content-length", String(encoded[0]?.length))
+  const parts = answer.body[Symbol.asyncIterator]()
+  const next = async () => {
+    const { done, value } = await parts.next()
+    if (done === true) return undefined
+    // What ends an answer has another flag.
+    const message = hasPrefix && value[0] !== 0 ? undefined : encoded.shift()
+    if (message === undefined) return value
+    return hasPrefix ? withPrefix(0, message) : message
   }
+  return { ...answer, body: itemsOf<Uint8Array>(next, async () => parts.return?.()) }
 }
 
 /** Returns whether a request of HTTP/2 is shorter so far than it has announced. */

@@ -1,9 +1,11 @@
 import type { Message } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
+import { itemsOf } from "../../util/items.js"
 import { asUnreadable, type Outcome } from "./foreign-errors.js"
 
 /** How Connect's handler reaches a call, which begins with its header. Its request is read once it is admitted. */
@@ -24,8 +26,8 @@ export interface HttpUnaryCall<I, O> extends HttpCall {
 }
 
 export interface HttpStreamCall extends HttpCall {
-  /** Passes the requests to the method and returns its answers. Throws Connect's error. */
-  answers(requests: AsyncIterable<Uint8Array>): AsyncIterable<Message>
+  /** Passes the requests to the method and returns its answers, encoded. Throws Connect's error. */
+  answers(requests: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
 }
 
 export function beginUnary<I, O>(
@@ -73,14 +75,20 @@ export function beginUnary<I, O>(
   }
 }
 
+/** How a stream reads requests and returns answers. */
+export interface StreamCoding {
+  decode(bytes: Uint8Array): Message
+  encode(answer: Message, call: Call): Uint8Array | Promise<Uint8Array>
+}
+
 /**
- * @param decode Decodes a request. Throws a Failure.
+ * @param coding.decode Decodes a request. Throws a Failure.
  * @param onRequest Awaited before each request of the stream is read. Throws if there are too many.
  */
 export function beginStream(
   method: Method,
   options: CallOptions,
-  decode: (bytes: Uint8Array) => Message,
+  { decode, encode }: StreamCoding,
   onRequest: (isFirst: boolean) => Promise<void>,
 ): HttpStreamCall {
   const call = method.begin(options)
@@ -137,43 +145,57 @@ export function beginStream(
     get outcome() {
       return outcome
     },
-    async *answers(messages) {
+    answers(messages) {
       isMade = true
       requests.resolve(readable(messages))
-      try {
-        for (let next = await first; next.done !== true; next = await stream.next()) {
-          outcome = "answered"
-          yield next.value
-        }
-      } catch (error) {
-        outcome = "failed"
-        throw connectErrorOf(toFailure(error), call.requestId)
-      } finally {
+      let isFirst = true
+      const close = async () => {
         end()
         await stream.return?.()
       }
+      const next = async () => {
+        const reading = isFirst ? first : stream.next()
+        isFirst = false
+        try {
+          const { done, value } = await reading
+          if (done !== true) {
+            outcome = "answered"
+            return value
+          }
+          end()
+          return undefined
+        } catch (error) {
+          outcome = "failed"
+          await close()
+          throw connectErrorOf(toFailure(error), call.requestId)
+        }
+      }
+      const encoded = async () => {
+        const answer = await next()
+        if (answer === undefined) return undefined
+        try {
+          return await encode(answer, call)
+        } catch (error) {
+          await close()
+          // Its message is for the log only: see withoutForeignErrors.
+          throw error instanceof Failure
+            ? connectErrorOf(error, call.requestId)
+            : ConnectError.from(error, Code.Internal)
+        }
+      }
+      return itemsOf<Uint8Array>(encoded, close)
     },
   }
 }
 
-/** No generator, which would keep the message that it has yielded last. */
 function readable(messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  return {
-    [Symbol.asyncIterator]() {
-      const reader = messages[Symbol.asyncIterator]()
-      return {
-        async next() {
-          try {
-            return await reader.next()
-          } catch (error) {
-            throw asUnreadable(error) ?? new Failure("CANCELLED", { cause: error })
-          }
-        },
-        async return() {
-          await reader.return?.()
-          return { done: true, value: undefined }
-        },
-      }
-    },
+  const reader = messages[Symbol.asyncIterator]()
+  const next = async () => {
+    try {
+      return (await reader.next()).value
+    } catch (error) {
+      throw asUnreadable(error) ?? new Failure("CANCELLED", { cause: error })
+    }
   }
+  return itemsOf<Uint8Array>(next, async () => reader.return?.())
 }

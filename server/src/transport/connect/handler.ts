@@ -6,6 +6,7 @@ import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { type Call, type CallOptions, requestIdOf } from "../../rpc/call.js"
+import type { Codec } from "../../rpc/codec.js"
 import type { Method } from "../../rpc/router.js"
 import type { SignalVerifier } from "../../signals/verifier.js"
 import { waitsUntil } from "../../util/abort.js"
@@ -19,7 +20,7 @@ import { acceptedEncoding, isOfConnect, mediaType, typesOverHttp } from "../list
 import type { ListenerOptions } from "../listener/listener.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts, connectTimeout, grpcTimeout } from "../listener/timeout.js"
-import { type NodeResponse, withMessage, writeAnswer } from "./answer.js"
+import { type NodeResponse, withMessages, writeAnswer } from "./answer.js"
 import {
   type AuthorizeAnswer,
   authorizePath,
@@ -28,7 +29,7 @@ import {
   readAuthorizeRequest,
   toAnswer,
 } from "./authorize.js"
-import { beginStream, beginUnary, type HttpUnaryCall } from "./call.js"
+import { beginStream, beginUnary, type HttpUnaryCall, type StreamCoding } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { rejectionOf, writeRejection } from "./rejection.js"
@@ -192,7 +193,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const begun =
       method.desc.methodKind === "unary"
         ? beginUnary(isJson ? method.unaryJson : method.unaryBytes, method.begin(ofHeader))
-        : beginStream(method, ofHeader, isJson ? method.codec.decodeJson : method.codec.decode, onRequest)
+        : beginStream(method, ofHeader, isJson ? ofJson(method.codec) : method.codec, onRequest)
     const messages = new (isUnaryConnect(type) ? WholeMessage : WholeMessages)(
       maxMessageBytes,
       isJson ? emptyJson : emptyProtobuf,
@@ -202,7 +203,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       .then(
         () => {
           if (!method.isOpen) markAdmitted(closing)
-          return answerByConnect(handler, method, exchange, { begun, messages }, usage)
+          return answerByConnect(handler, method, exchange, { begun, messages, encoded: [] }, usage)
         },
         (failure: Failure) => writeRejection(response, usage, rejectionOf(type, failure, requestId)),
       )
@@ -229,16 +230,15 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     let isTooLarge = false
     try {
       const ofConnect = await handler({ ...universal, body: arriving(body, begun.call, messages) })
-      const answer =
-        asked.encoded === undefined ? ofConnect : withMessage(ofConnect, asked.encoded, !isUnaryConnect(type))
       const { requestId } = begun.call
       const foreign = { requestId, outcome: () => begun.outcome }
-      const own = withoutForeignErrors(answer, foreign, (failure) => {
+      const rewritten = withoutForeignErrors(ofConnect, foreign, (failure) => {
         if (failure.reason === "INTERNAL")
           log.error({ err: failure.cause, request_id: requestId }, "an answer cannot be encoded")
         begun.fail(failure)
         isTooLarge = failure.code === Code.ResourceExhausted
       })
+      const own = withMessages(rewritten, asked.encoded, !isUnaryConnect(type))
       own.header?.set(...acceptedEncoding(type))
       const isUnary = method.desc.methodKind === "unary"
       // A stream of requests may have no end.
@@ -248,6 +248,11 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
   }
 }
+
+const ofJson = ({ decodeJson, encodeJsonInTurns }: Codec): StreamCoding => ({
+  decode: decodeJson,
+  encode: encodeJsonInTurns,
+})
 
 /** Returns whether the client has reset the stream of a request, or the connection is closed. */
 function isOver(request: NodeRequest): boolean {

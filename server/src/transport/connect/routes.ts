@@ -10,6 +10,7 @@ import { type Failure, toFailure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import type { Call } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
+import { itemsOf } from "../../util/items.js"
 import { acquireSlot } from "../limits/connection.js"
 import type { HttpCall, HttpStreamCall, HttpUnaryCall } from "./call.js"
 import type { HttpExchange } from "./exchange.js"
@@ -20,8 +21,8 @@ export interface HttpRequest {
   readonly begun: HttpUnaryCall<Uint8Array, Uint8Array> | HttpStreamCall
   /** The messages of the request. Connect passes an empty one for each. */
   readonly messages: Whole
-  /** The answer of a unary method, which has encoded it. Connect gets an empty message instead: see withMessage. */
-  encoded?: Uint8Array
+  /** The encoded answers for which Connect has an empty message: see withMessages. */
+  readonly encoded: Uint8Array[]
 }
 
 export const requestKey = createContextKey<HttpRequest | undefined>(undefined)
@@ -56,13 +57,13 @@ export function route(connectRouter: ConnectRouter, router: Router): void {
 }
 
 function adapt(method: Method): MethodImpl<DescMethod> {
+  const empty = create(method.desc.output)
   if (method.desc.methodKind === "unary") {
-    const empty = create(method.desc.output)
     return (async (_: Message, context: HandlerContext) => {
       const asked = requestOf(context)
       const { begun, messages } = asked
       try {
-        asked.encoded = await (begun as HttpUnaryCall<Uint8Array, Uint8Array>).answer(messages.next())
+        asked.encoded.push(await (begun as HttpUnaryCall<Uint8Array, Uint8Array>).answer(messages.next()))
         return empty
       } catch (error) {
         throw connectErrorOf(toFailure(error), begun.call.requestId)
@@ -70,10 +71,16 @@ function adapt(method: Method): MethodImpl<DescMethod> {
     }) as MethodImpl<DescMethod>
   }
   const stream = (requests: Message | AsyncIterable<Message>, context: HandlerContext) => {
-    const { begun, messages } = requestOf(context)
-    return (begun as HttpStreamCall).answers(
-      wholeOf(Symbol.asyncIterator in requests ? requests : [requests], messages),
-    )
+    const asked = requestOf(context)
+    const own = wholeOf(Symbol.asyncIterator in requests ? requests : [requests], asked.messages)
+    const answers = (asked.begun as HttpStreamCall).answers(own)[Symbol.asyncIterator]()
+    const next = async () => {
+      const { done, value } = await answers.next()
+      if (done === true) return undefined
+      asked.encoded.push(value)
+      return empty
+    }
+    return itemsOf<Message>(next, async () => answers.return?.())
   }
   if (method.desc.methodKind !== "client_streaming") return stream as MethodImpl<DescMethod>
   return (async (requests: AsyncIterable<Message>, context: HandlerContext) => {
@@ -82,21 +89,9 @@ function adapt(method: Method): MethodImpl<DescMethod> {
   }) as MethodImpl<DescMethod>
 }
 
-/** Returns an iterable with a message of the request for each empty one. No generator, which would keep the message that it has yielded last. */
+/** Returns a message of the request for each empty one. */
 function wholeOf(empty: Iterable<Message> | AsyncIterable<Message>, messages: Whole): AsyncIterable<Uint8Array> {
-  return {
-    [Symbol.asyncIterator]() {
-      const reader = Symbol.asyncIterator in empty ? empty[Symbol.asyncIterator]() : empty[Symbol.iterator]()
-      return {
-        async next() {
-          const { done } = await reader.next()
-          return done === true ? { done, value: undefined } : { done: false, value: messages.next() }
-        },
-        async return() {
-          await reader.return?.()
-          return { done: true, value: undefined }
-        },
-      }
-    },
-  }
+  const reader = Symbol.asyncIterator in empty ? empty[Symbol.asyncIterator]() : empty[Symbol.iterator]()
+  const next = async () => ((await reader.next()).done === true ? undefined : messages.next())
+  return itemsOf(next, async () => reader.return?.())
 }

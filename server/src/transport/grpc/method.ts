@@ -59,13 +59,9 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
   const waits = waitsUntil(call.signal)
   try {
     for await (const answer of method.stream(requests(request, messages, call), call)) {
-      const bytes = method.codec.encode(answer)
-      admitted(request)
-      usage.sent(bytes.length)
-      const taken = sendMessage(stream, bytes, call.metadata).then(() => usage.taken(bytes.length))
       // One message is outstanding. Otherwise the stream would buffer many of any size for a client that does not read. If
       // the call is over, the error of the wait is ignored, because the method throws the reason.
-      await waits.for(taken).catch(() => {})
+      await waits.for(send(request, answer, call)).catch(() => {})
     }
     admitted(request)
     sendHeader(stream, call.metadata)
@@ -77,6 +73,16 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
     body.discard()
     call.end()
   }
+}
+
+/** Sends a message of a stream. Resolves when the client has it. Not within serveStream, which would keep it while it waits for the next one. */
+function send(request: GrpcRequest, answer: Message, call: Call): Promise<void> {
+  const { method, stream, usage } = request
+  const message = method.codec.encode(answer)
+  const { length } = message
+  admitted(request)
+  usage.sent(length)
+  return sendMessage(stream, message, call.metadata).then(() => usage.taken(length))
 }
 
 async function* requests(request: GrpcRequest, messages: RequestMessages, call: Call): AsyncIterable<Message> {
