@@ -124,7 +124,7 @@ export function beginStream(
     if (!isOver) call.end()
     isOver = true
   }
-  const first = stream.next()
+  let first: Promise<IteratorResult<Message>> | undefined = stream.next()
   first.then(
     () => admitted.resolve(),
     (error: unknown) => {
@@ -148,14 +148,14 @@ export function beginStream(
     answers(messages) {
       isMade = true
       requests.resolve(readable(messages))
-      let isFirst = true
       const close = async () => {
         end()
         await stream.return?.()
       }
       const next = async () => {
-        const reading = isFirst ? first : stream.next()
-        isFirst = false
+        const reading = first ?? stream.next()
+        // Otherwise the first answer would stay in memory for as long as the stream.
+        first = undefined
         try {
           const { done, value } = await reading
           if (done !== true) {

@@ -28,6 +28,16 @@ test("of messages in chunks of any size Connect gets an empty one each, when it 
   }
 })
 
+test("S-42: a small message that waits does not keep a large one in memory that arrived with it and was read", () => {
+  const whole = new WholeMessages(2 ** 20, empty)
+  const large = withPrefix(0, Buffer.alloc(2 ** 20))
+  whole.received(large.subarray(0, -10))
+  whole.received(Buffer.concat([large.subarray(-10), withPrefix(0, Buffer.from("abc"))]))
+  expect(whole.next()).toHaveLength(2 ** 20)
+  const small = whole.next()
+  expect([Buffer.from(small).toString(), small.buffer.byteLength]).toEqual(["abc", 3])
+})
+
 test("Connect gets a message with any flag as an empty compressed one, which it rejects, and the method does not get it", () => {
   for (const flags of [1, 2, 4, 0x40, 0x80, 0xff]) {
     const whole = new WholeMessages(300, empty)

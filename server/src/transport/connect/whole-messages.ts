@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect"
+import { inOwnMemory } from "../limits/request-body.js"
 import { lengthInPrefix, prefixBytes, withPrefix } from "../listener/prefix.js"
 
 /**
@@ -48,6 +49,9 @@ export class WholeMessage implements Whole {
 
 /** The flag of a compressed message, which Connect rejects where it reads the message. Other flags it ignores, or skips the message. */
 const compressed = 1
+
+/** The size of a buffer that several messages may share, in bytes: about that of the largest chunk. */
+const sharedBytes = 64 * 1024
 
 /**
  * A request whose messages have prefixes. Passes a message on as it is if it is too large, which Connect rejects, and flags one as
@@ -101,7 +105,11 @@ export class WholeMessages implements Whole {
       const end = at + prefixBytes + lengthInPrefix(bytes.subarray(at))
       // It is too large.
       if (end - at - prefixBytes > this.#maxMessageBytes) break
-      if (bytes[at] === 0) this.#messages.push(bytes.subarray(at + prefixBytes, end))
+      if (bytes[at] === 0) {
+        const message = bytes.subarray(at + prefixBytes, end)
+        // Copied, because otherwise a small message would keep a large one in memory that arrived with it and was read before.
+        this.#messages.push(bytes.length > sharedBytes ? inOwnMemory(message) : message)
+      }
       passed.push(bytes[at] === 0 ? this.#empty : this.#flagged)
       at = end
     }
