@@ -27,8 +27,8 @@ const pauseMs = 20
  * or at the latest when the longest lease of that process has expired, because a ping that arrives after the commit is
  * answered behind the changes of the commit. While the reports cannot be read, calls keep waiting.
  *
- * A waiting call holds no slot in the concurrency limit, so nothing else limits how many calls wait. They share the
- * reads.
+ * A waiting call holds no slot in the concurrency limit. Only its stream, or in a pipeline its memory, limits how many wait. They share
+ * the reads.
  */
 export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions): Confirmed {
   /** By tenant. */
