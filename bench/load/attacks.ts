@@ -106,7 +106,7 @@ const notTaken = (path: string, bodyOf: (target: AttackTarget) => Buffer, hasKey
     return undefined
   })(takesNothing)
 
-/** Opens a pipeline that takes the first message, with the settings, and of the answers 100 bytes at most. */
+/** Opens a pipeline that takes the first message, with the settings, and then nothing that its connection does not buffer. */
 function openPipeline(connection: AttackConnection, key: string): AttackStream {
   const opened = connection.open(header(paths.pipeline, { key }))
   opened.stream.once("data", () => opened.stream.pause())
@@ -117,7 +117,7 @@ const takesSettings = { initialWindowSize: 100 }
 /** Sends a message in each pipeline, and reads nothing of the answers. */
 const notTakenInPipelines = (messageOf: (target: AttackTarget) => Buffer) =>
   streams((connection, target) => {
-    openPipeline(connection, target.key).stream.write(messageOf(target))
+    openPipeline(connection, target.key).stream.end(messageOf(target))
     return undefined
   })(takesSettings)
 
@@ -132,7 +132,10 @@ const rejectedCalls = streams((connection, { key }) => {
   }
   send()
   const timer = setInterval(send, 500)
-  const stop = () => clearInterval(timer)
+  const stop = () => {
+    clearInterval(timer)
+    stream.end()
+  }
   closed.then(stop)
   return stop
 })(takesSettings)
