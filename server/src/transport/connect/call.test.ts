@@ -27,7 +27,12 @@ test("S-42: a stream that waits does not keep its first answer", async () => {
     pauseAfter: async () => {},
   })
   const method = router.services[0]?.methods[0] as Method
-  const begun = beginStream(method, { transport: "http", header: () => undefined }, method.codec, async () => {})
+  const begun = beginStream(
+    method,
+    { transport: "http", timeoutMs: undefined, header: () => undefined },
+    method.codec,
+    async () => {},
+  )
   async function* requests() {
     yield new Uint8Array()
   }
