@@ -33,8 +33,8 @@ export function open(url: string, key: Pick<TestKey, "text">) {
   }
 }
 
-/** Returns the outcome of a separate call. */
+/** Returns the outcome of a separate call: OK, the reason of an error, or what the client says of an error without one. */
 export async function ask(server: ServerProcess, key: Pick<TestKey, "text">, request: object = { id: "nobody" }) {
-  const { code, reason } = await unary.call(server, getUser, request, bearer(key))
-  return reason ?? code
+  const { code, reason, text } = await unary.call(server, getUser, request, bearer(key))
+  return reason ?? text ?? code
 }

@@ -19,6 +19,8 @@ export interface Outcome {
   reason?: string | undefined
   /** The scope in the error. */
   scope?: string | undefined
+  /** What the client says of an error without a reason, which the service has not sent. */
+  text?: string | undefined
 }
 
 /** A way to make a call, with a key or without one. */
@@ -103,7 +105,8 @@ function over(name: string, connect: (server: ServerProcess) => Transport, carri
       } catch (error) {
         if (!(error instanceof ConnectError)) throw error
         const [info] = error.findDetails(ErrorInfoSchema)
-        return { code: Code[error.code], reason: info?.reason, scope: info?.metadata.scope }
+        const text = info === undefined ? `${error.message}, because of ${error.cause}` : undefined
+        return { code: Code[error.code], reason: info?.reason, scope: info?.metadata.scope, text }
       }
     },
   }
