@@ -15,8 +15,6 @@ import { fullName, type Observer } from "./interceptor.js"
 export interface Rejections {
   /** The request id for rejected calls that have none and share an error. The next log line with counts contains it. */
   readonly requestId: string
-  /** Returns whether all calls with this reason are only counted, without a log line of their own. */
-  counts(reason: Reason): boolean
   /**
    * Counts a call. Returns false if the call needs a log line of its own.
    *
@@ -71,7 +69,6 @@ export function rejections(log: Logger): Rejections {
   }
 
   return {
-    counts: (reason) => counted.has(reason),
     get requestId() {
       return requestId
     },
@@ -123,30 +120,46 @@ interface RejecterOptions {
   audit: ((method: DescMethod, failure: Failure, requestId: string) => void) | undefined
 }
 
+/** The largest number of errors that calls share. There are fewer, unless the delays after which to retry all differ. */
+const mostShared = 100
+
 /** Creates a rejecter. Calls that are only counted and have no request id share an error: a flood has many of them. */
 export function rejecter({ rejections, observer, audit }: RejecterOptions): Rejecter {
-  // A WeakMap, because a failure with a retry delay is created for a single call.
-  const shared = new WeakMap<Failure, Rejected & { requestId: string }>()
+  /** The errors with the request id of the next line with counts. */
+  const shared = new Map<string, Rejected>()
+  let sharedId = ""
   const make = (failure: Failure, requestId: string) => {
     const status = statusOf(failure, requestId)
-    return { requestId, status, bytes: sizeOf(status) }
+    return { status, bytes: sizeOf(status) }
   }
   const share = (failure: Failure) => {
-    let error = shared.get(failure)
-    if (error?.requestId !== rejections.requestId) {
-      error = { ...make(failure, rejections.requestId), bytes: 0 }
-      shared.set(failure, error)
-    }
-    return error
+    const { requestId } = rejections
+    if (sharedId !== requestId) shared.clear()
+    sharedId = requestId
+    const name = nameOf(failure)
+    const known = name === undefined ? undefined : shared.get(name)
+    if (known !== undefined) return known
+    const error = make(failure, requestId)
+    if (name === undefined || shared.size >= mostShared) return error
+    const ofAll = { ...error, bytes: 0 }
+    shared.set(name, ofAll)
+    return ofAll
   }
   return (failure, method, transport, givenId) => {
-    const isCounted = rejections.counts(failure.reason)
-    const error = isCounted && givenId === undefined ? share(failure) : make(failure, requestIdOf(givenId))
-    if (!rejections.count(method, transport, failure.reason, true))
-      observer.rejected(method, transport, error.requestId, error.status.code)
-    audit?.(method, failure, error.requestId)
+    const isCounted = rejections.count(method, transport, failure.reason, true)
+    const isShared = isCounted && givenId === undefined
+    const requestId = isShared ? rejections.requestId : requestIdOf(givenId)
+    const error = isShared ? share(failure) : make(failure, requestId)
+    if (!isCounted) observer.rejected(method, transport, requestId, error.status.code)
+    audit?.(method, failure, requestId)
     return error
   }
+}
+
+/** Returns what the errors of equal failures have in common; undefined for a failure with details of its own. */
+function nameOf({ reason, code, message, metadata, violations, details, retryAfterMs }: Failure): string | undefined {
+  if (violations.length > 0 || details !== undefined || Object.keys(metadata).length > 0) return undefined
+  return `${reason} ${code} ${retryAfterMs === undefined ? "" : Math.ceil(retryAfterMs)} ${message}`
 }
 
 /** The memory that a detail of an error takes beside its bytes: about that of its objects. */

@@ -21,8 +21,8 @@ const fewParts = 100
 
 /** Checks every request against the rules of the schema (buf.validate), before a handler sees it. */
 export function validation(): Interceptor {
-  const untilFirst = createValidator({ failFast: true })
-  const whole = createValidator()
+  const untilFirst = createValidator({ regexMatch, failFast: true })
+  const whole = createValidator({ regexMatch })
 
   return {
     check({ input }) {
@@ -40,6 +40,18 @@ export function validation(): Interceptor {
       }
     },
   }
+}
+
+const expressions = new Map<string, RegExp>()
+
+/**
+ * Matches the patterns of the schema, which are its own and the same in RE2 and JavaScript. The library's RE2 is written in JavaScript and
+ * takes twenty times as long, for each name in the headers of a pipeline's calls.
+ */
+function regexMatch(pattern: string, text: string): boolean {
+  const expression = expressions.get(pattern) ?? new RegExp(pattern, "u")
+  expressions.set(pattern, expression)
+  return expression.test(text)
 }
 
 function toFieldViolation(violation: Violation): FieldViolation {
