@@ -116,14 +116,14 @@ describeServer("a server that does not read", (target) => {
       expect(tally(await Promise.all(calls))).toEqual({ DEADLINE_EXCEEDED: 2000 })
     }
     await proxy.restore()
+    // Begun before the patient call is answered, so that the stream is never without one.
+    const later = thousand.map(() => outcome(client.adapter.getUser("nobody")))
     expect(await patient).toBe("NOT_FOUND")
-    expect(tally(await Promise.all(thousand.map(() => outcome(client.adapter.getUser("nobody")))))).toEqual({
-      OK: 1000,
-    })
+    expect(tally(await Promise.all(later))).toEqual({ OK: 1000 })
     client.close()
     expect(await server.stop()).toBe(0)
     const streams = server.log().match(/.*PipelineService\/Pipeline.*/g) ?? []
-    expect(streams).toEqual([expect.stringContaining('"code":"OK"')])
+    expect(streams.join("\n")).toMatch(/^.*"code":"OK".*$/)
     await proxy.close()
     await database.drop()
   })

@@ -2,11 +2,12 @@ import {
   create,
   type DescMethod,
   fromJsonString,
+  type JsonObject,
   type JsonValue,
   type Message,
   type Registry,
 } from "@bufbuild/protobuf"
-import { EmptySchema } from "@bufbuild/protobuf/wkt"
+import { EmptySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt"
 import { Failure, invalidField } from "../errors/failure.js"
 import { isObject, parsedJson } from "../util/json.js"
 import type { Owner } from "../util/owner.js"
@@ -17,7 +18,7 @@ import { checkStructs, messageOf, messageOfJson, withEmptyStructs } from "./deco
 import { bytesOf, jsonOf } from "./encoded-structs.js"
 import { maxParts, maxPartsOfStream, partsRule } from "./interceptors/validation.js"
 import { jsonFaults, maxSearched } from "./json-faults.js"
-import { hasTooManyJsonParts } from "./json-parts.js"
+import { hasTooManyJsonParts, hasTooManyPaths } from "./json-parts.js"
 
 /** Whose answer is encoded, and whether anybody still waits for it. */
 type AnsweredCall = Pick<Call, "owner" | "signal">
@@ -53,12 +54,23 @@ export function codecOf({ input, output, methodKind }: DescMethod, turn: Turn<Ow
   const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
   const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
 
+  const masks = input.fields.filter(({ message }) => message?.typeName === FieldMaskSchema.typeName)
+
   const isOfStream = methodKind === "bidi_streaming"
   const mostParts = isOfStream ? maxPartsOfStream : maxParts
   // In JSON the same calls of a pipeline have about twice as many parts.
   const mostJsonParts = isOfStream ? 2 * maxPartsOfStream : maxParts
   const notWellFormed = (cause: unknown) => invalidField("request", `is not a well-formed ${input.typeName}`, cause)
   const encode = (answer: Message) => bytesOf(output, answer)
+
+  /** Throws INVALID_FIELD if a field mask has too many paths, each of which becomes a text. */
+  function checkMasks(json: JsonObject): void {
+    for (const { name, jsonName } of masks) {
+      for (const mask of [json[jsonName], json[name]])
+        if (typeof mask === "string" && hasTooManyPaths(mask, mostJsonParts))
+          throw invalidField(name, partsRule(mostJsonParts))
+    }
+  }
 
   /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
   async function inParts(answer: Message, { owner, signal }: AnsweredCall): Promise<Uint8Array> {
@@ -114,6 +126,7 @@ export function codecOf({ input, output, methodKind }: DescMethod, turn: Turn<Ow
     },
     decodeJson(bytes) {
       const json = parsed(bytes, mostJsonParts)
+      checkMasks(json)
       const empty = withEmptyStructs(input, json)
       let request: Message
       try {
@@ -132,7 +145,7 @@ export function codecOf({ input, output, methodKind }: DescMethod, turn: Turn<Ow
 }
 
 /** Parses a request in JSON. Throws INVALID_FIELD if it is not JSON, has too many parts, or has a name twice in an object. */
-function parsed(bytes: Uint8Array, mostParts: number): JsonValue {
+function parsed(bytes: Uint8Array, mostParts: number): JsonObject {
   // They are counted first: parsing 4 MiB of empty objects takes a hundred times as long, and no other call is served meanwhile.
   if (hasTooManyJsonParts(bytes, mostParts)) throw invalidField("request", partsRule(mostParts))
   let text: string
@@ -150,7 +163,7 @@ function parsed(bytes: Uint8Array, mostParts: number): JsonValue {
   } catch (cause) {
     throw invalidField("request", "has an object with two values of the same name", cause)
   }
-  return json as JsonValue
+  return json as JsonObject
 }
 
 /** Returns about the size of the encoding of a message, or of a part of it, in bytes. */

@@ -1,5 +1,6 @@
 package dev.authwire.example;
 
+import dev.authwire.v1.IntrospectRequest;
 import dev.authwire.v1.IntrospectionServiceGrpc;
 import dev.authwire.v1.IntrospectionServiceGrpc.IntrospectionServiceBlockingStub;
 import dev.authwire.v1.TokenServiceGrpc;
@@ -29,6 +30,9 @@ final class Authwire implements AutoCloseable {
    */
   static final Duration TIMEOUT = Duration.ofSeconds(2);
 
+  /** The timeout of the first call, which loads the libraries. On a busy machine that takes seconds. */
+  static final Duration FIRST_TIMEOUT = Duration.ofSeconds(10);
+
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -57,6 +61,20 @@ final class Authwire implements AutoCloseable {
     if (!url.startsWith("https://")) return InsecureChannelCredentials.create();
     if (authorities == null) return TlsChannelCredentials.create();
     return TlsChannelCredentials.newBuilder().trustManager(new File(authorities)).build();
+  }
+
+  /**
+   * Makes a first call, so that no user waits while the libraries are loaded. Its result does not matter: if the service
+   * cannot be reached, each request finds that out for itself.
+   */
+  void warmUp() {
+    try {
+      IntrospectionServiceGrpc.newBlockingStub(channel)
+          .withDeadlineAfter(FIRST_TIMEOUT)
+          .introspect(IntrospectRequest.getDefaultInstance());
+    } catch (StatusRuntimeException error) {
+      // See above.
+    }
   }
 
   // The deadline of a call counts from the creation of its stub. Create a stub for each call.

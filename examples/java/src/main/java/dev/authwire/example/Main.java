@@ -24,9 +24,6 @@ public final class Main {
       The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
       With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of Java's own.""";
 
-  /** The timeout of a call of a command. The first call loads the libraries, which takes seconds on a busy machine. */
-  private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(10);
-
   /** The output of the command `user`. */
   record FoundUser(String userId, String name, String email, boolean created) {}
 
@@ -41,7 +38,7 @@ public final class Main {
       System.err.println(USAGE);
       System.exit(2);
     }
-    Duration timeout = command.equals("serve") ? Authwire.TIMEOUT : COMMAND_TIMEOUT;
+    Duration timeout = command.equals("serve") ? Authwire.TIMEOUT : Authwire.FIRST_TIMEOUT;
     Authwire authwire =
         new Authwire(url, System.getenv("AUTHWIRE_API_KEY"), System.getenv("AUTHWIRE_TLS_CA"), timeout);
     if (command.equals("serve")) {

@@ -25,6 +25,7 @@ final class Server {
 
   /** Serves until SIGTERM or SIGINT, and then finishes the active requests. Returns when it listens. */
   static void serve(Authwire authwire, String address, String cookie) throws IOException {
+    authwire.warmUp();
     int colon = address.lastIndexOf(':');
     String host = address.substring(0, colon);
     int port = Integer.parseInt(address.substring(colon + 1));
