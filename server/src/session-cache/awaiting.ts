@@ -1,5 +1,4 @@
-import { waitsUntil } from "../util/abort.js"
-import { oneAtATime } from "../util/one-at-a-time.js"
+import { orAborted } from "../util/abort.js"
 import { longest } from "./client-stream.js"
 import type { CacheReport } from "./hub.js"
 
@@ -16,8 +15,15 @@ export interface AwaitingOptions {
 /** Waits until no client of the tenant uses sessions that earlier commits made stale. Rejects with the reason. */
 export type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
 
-/** Reads the reports of a tenant for all calls that wait in it. Each result was read after its caller asked. */
-type Reader = () => Promise<{ at: number; reports: readonly CacheReport[] }>
+/** A call that waits. */
+interface Waiting {
+  /** When it began to wait. */
+  readonly begun: number
+  /** The last change at that time or later. Until it is known, the call waits for the ends of the leases. */
+  sequence: bigint | undefined
+  isAsked: boolean
+  readonly end: () => void
+}
 
 /** The pause between two reads of the reports, in milliseconds. */
 const pauseMs = 20
@@ -28,51 +34,78 @@ const pauseMs = 20
  * answered behind the changes of the commit. While the reports cannot be read, calls keep waiting.
  *
  * A waiting call holds no slot in the concurrency limit. Only its stream, or in a pipeline its memory, limits how many wait. They share
- * the reads.
+ * the reads, and a read that ends the wait of none of them wakes none of them.
  */
 export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions): Confirmed {
   /** By tenant. */
-  const readers = new Map<string, Reader>()
+  const lines = new Map<string, (one: Waiting) => () => void>()
 
-  function readerOf(tenant: string): Reader {
-    let resting = Promise.resolve()
-    return oneAtATime(async () => {
-      await resting
-      try {
-        return { at: now(), reports: await reports(tenant) }
-      } finally {
-        resting = pause(pauseMs)
+  /** Creates the line of a tenant. A call enters it, and leaves it with the returned function. */
+  function lineOf(tenant: string) {
+    const waiting = new Set<Waiting>()
+    let isReading = false
+
+    const readWhileAnyWaits = async () => {
+      if (isReading) return
+      isReading = true
+      while (waiting.size > 0) {
+        // What is read answers only those who asked before.
+        const asked = [...waiting]
+        const at = now()
+        const found = await reports(tenant).catch(() => undefined)
+        for (const one of asked) {
+          if (isOver(one, at, found)) one.end()
+          else if (waiting.has(one)) ask(one)
+        }
+        await pause(pauseMs)
       }
-    })
+      isReading = false
+    }
+
+    const ask = (one: Waiting) => {
+      if (one.isAsked) return
+      one.isAsked = true
+      reach(tenant).then(
+        (reached) => {
+          one.sequence = reached
+        },
+        () => {},
+      )
+    }
+
+    return (one: Waiting) => {
+      waiting.add(one)
+      readWhileAnyWaits()
+      return () => {
+        waiting.delete(one)
+      }
+    }
   }
 
   return async (tenant, signal) => {
-    const begun = now()
-    let sequence: bigint | undefined
-    const read = readers.get(tenant) ?? readerOf(tenant)
-    readers.set(tenant, read)
-    const waits = waitsUntil(signal)
-    /** Reads the reports. Returns whether no client uses sessions that were cached before this call. */
-    const isOver = async () => {
-      const found = await waits.for(read().catch(() => undefined))
-      return found?.reports.every(
-        ({ leaseMs, confirmed }) =>
-          found.at >= begun + longest(leaseMs) || (sequence !== undefined && confirmed >= sequence),
-      )
-    }
+    const enter = lines.get(tenant) ?? lineOf(tenant)
+    lines.set(tenant, enter)
+    const over = Promise.withResolvers<void>()
+    const leave = enter({ begun: now(), sequence: undefined, isAsked: false, end: over.resolve })
     try {
-      // A process without a report has no client with a cache, and usually there is none.
-      if (await isOver()) return
-      reach(tenant).then(
-        (reached) => {
-          sequence = reached
-        },
-        // Without a sequence, the call waits until the leases expire.
-        () => {},
-      )
-      while (!(await isOver()));
+      await orAborted(over.promise, signal)
     } finally {
-      waits.end()
+      leave()
     }
   }
+}
+
+/**
+ * Returns whether no client uses sessions that were cached before this call. A process without a report has no client with a cache, and
+ * usually there is none.
+ *
+ * @param at When the reports were read.
+ * @param reports Undefined if they could not be read.
+ */
+function isOver({ begun, sequence }: Waiting, at: number, reports: readonly CacheReport[] | undefined): boolean {
+  return (
+    reports?.every(
+      ({ leaseMs, confirmed }) => at >= begun + longest(leaseMs) || (sequence !== undefined && confirmed >= sequence),
+    ) ?? false
+  )
 }
