@@ -24,6 +24,7 @@ function setUp() {
   return {
     simulation,
     reads,
+    confirmed,
     setRows(rows: () => CacheReport[]) {
       answer = rows
     },
@@ -62,6 +63,17 @@ describe("calls that wait for the caches", () => {
     const [one, many] = counts as [number, number]
     expect(one).toBeGreaterThan(50)
     expect(many).toBeLessThanOrEqual(one + 2)
+  })
+
+  test("that begin together are answered by one read", async () => {
+    const { simulation, reads, confirmed } = setUp()
+    const answeredAt: number[] = []
+    simulation.after(0, () => {
+      for (let n = 0; n < 300; n++) confirmed("t", never).then(() => answeredAt.push(simulation.time))
+    })
+    await simulation.run(1_000)
+    expect(answeredAt).toEqual(Array(300).fill(5))
+    expect(reads).toHaveLength(1)
   })
 
   test("are each answered by the first read after all caches have confirmed, or after the lease has expired", async () => {

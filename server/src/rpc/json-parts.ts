@@ -25,7 +25,7 @@ export function hasTooManyJsonParts(bytes: Uint8Array, most: number): boolean {
 
 /** Returns whether a field mask in JSON, which is one text, has more than `most` paths. */
 export function hasTooManyPaths(mask: string, most: number): boolean {
-  if (mask.length <= most) return false
+  if (mask.length < most) return false
   let paths = 1
   for (let at = mask.indexOf(","); at >= 0 && paths <= most; at = mask.indexOf(",", at + 1)) paths++
   return paths > most

@@ -44,22 +44,32 @@ export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions)
   function lineOf(tenant: string) {
     const waiting = new Set<Waiting>()
     let isReading = false
+    let resting = Promise.resolve()
 
     const readWhileAnyWaits = async () => {
       if (isReading) return
       isReading = true
-      while (waiting.size > 0) {
-        // What is read answers only those who asked before.
-        const asked = [...waiting]
-        const at = now()
-        const found = await reports(tenant).catch(() => undefined)
-        for (const one of asked) {
-          if (isOver(one, at, found)) one.end()
-          else if (waiting.has(one)) ask(one)
+      try {
+        while (waiting.size > 0) {
+          // Calls that a commit has answered together enter one after the other, and share a read.
+          await resting
+          // What is read answers only those who asked before.
+          const asked = [...waiting]
+          const at = now()
+          const found = await reports(tenant).catch(() => undefined)
+          resting = pause(pauseMs)
+          for (const one of asked) {
+            if (!waiting.has(one)) continue
+            if (!isOver(one, at, found)) ask(one)
+            else {
+              waiting.delete(one)
+              one.end()
+            }
+          }
         }
-        await pause(pauseMs)
+      } finally {
+        isReading = false
       }
-      isReading = false
     }
 
     const ask = (one: Waiting) => {

@@ -73,7 +73,8 @@ final class Authwire implements AutoCloseable {
           .withDeadlineAfter(FIRST_TIMEOUT)
           .introspect(IntrospectRequest.getDefaultInstance());
     } catch (StatusRuntimeException error) {
-      // See above.
+      // Otherwise gRPC would let the next calls fail until its pause between two attempts to connect is over.
+      channel.resetConnectBackoff();
     }
   }
 
