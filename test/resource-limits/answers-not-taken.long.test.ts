@@ -157,7 +157,8 @@ describe("responses that the client does not read", () => {
     }
     const further = () =>
       endOf(connection.open(header(paths.getUser, { key: target.keys.all }), getUserRequest("nobody")))
-    await until(async () => (await further()) === "8 NO_ERROR")
+    // Messages count beyond the limit. Without any memory left, the HTTP listener cuts a call in place of an error.
+    await until(async () => ["8 NO_ERROR", "ENHANCE_YOUR_CALM"].includes(await further()))
   })
 
   test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {
