@@ -53,10 +53,7 @@ export function writeRejection(
   usage: RequestUsage,
   { status, headers, body }: Rejection,
 ): void {
-  if (!usage.answers(body.length)) {
-    usage.cut()
-    return
-  }
+  usage.rejected(body.length)
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   endAtOnce(response, status, body)
 }

@@ -183,6 +183,18 @@ describe("a stream", () => {
     expect(connection.answers.take(limits.answerBytes + 1)).toBe(false)
   })
 
+  test("takes the bytes of its error even if its connection has none left, and gives them back at its end", () => {
+    const { usage, connection } = setUp(undefined)
+    connection.answers.count(limits.answerBytes)
+    usage.rejected(MiB)
+    usage.end()
+    usage.rejected(MiB)
+    connection.answers.give(limits.answerBytes)
+    expect(isWhole(connection)).toBe(true)
+    // Nothing was given back twice.
+    expect(connection.answers.take(limits.answerBytes + 1)).toBe(false)
+  })
+
   test("is not aborted after its end because of a message that is sent or received late", () => {
     const { usage, cut } = setUp(undefined)
     usage.sent(10)

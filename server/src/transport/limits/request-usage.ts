@@ -91,6 +91,16 @@ export class RequestUsage {
     return true
   }
 
+  /**
+   * Records that the error of a call was sent that is rejected before its request is read. It counts even if that exceeds the budget,
+   * because the messages of streams may already do so, and each stream has one such error.
+   */
+  rejected(bytes: number): void {
+    if (this.#isOver) return
+    this.#connection.answers.count(bytes)
+    this.#answerBytes += bytes
+  }
+
   /** Records that a message of a stream was sent. It counts even if that exceeds the budget: each stream sends one at a time. */
   sent(bytes: number): void {
     if (this.#isOver) return
