@@ -21,6 +21,7 @@ interface Waiting {
   readonly begun: number
   /** The last change at that time or later. Until it is known, the call waits for the ends of the leases. */
   sequence: bigint | undefined
+  /** Whether the sequence was asked for. Most calls end at the first read, and need none. */
   isAsked: boolean
   readonly end: () => void
 }
@@ -38,10 +39,10 @@ const pauseMs = 20
  */
 export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions): Confirmed {
   /** By tenant. */
-  const lines = new Map<string, (one: Waiting) => () => void>()
+  const readers = new Map<string, (one: Waiting) => () => void>()
 
-  /** Creates the line of a tenant. A call enters it, and leaves it with the returned function. */
-  function lineOf(tenant: string) {
+  /** Creates what reads the reports of a tenant while calls wait. A call is added to it, and removed with the returned function. */
+  function readerOf(tenant: string) {
     const waiting = new Set<Waiting>()
     let isReading = false
     let resting = Promise.resolve()
@@ -51,7 +52,7 @@ export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions)
       isReading = true
       try {
         while (waiting.size > 0) {
-          // Calls that a commit has answered together enter one after the other, and share a read.
+          // Calls whose commit was the same are added one after the other, and share a read.
           await resting
           // What is read answers only those who asked before.
           const asked = [...waiting]
@@ -93,14 +94,14 @@ export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions)
   }
 
   return async (tenant, signal) => {
-    const enter = lines.get(tenant) ?? lineOf(tenant)
-    lines.set(tenant, enter)
+    const add = readers.get(tenant) ?? readerOf(tenant)
+    readers.set(tenant, add)
     const over = Promise.withResolvers<void>()
-    const leave = enter({ begun: now(), sequence: undefined, isAsked: false, end: over.resolve })
+    const remove = add({ begun: now(), sequence: undefined, isAsked: false, end: over.resolve })
     try {
       await orAborted(over.promise, signal)
     } finally {
-      leave()
+      remove()
     }
   }
 }
