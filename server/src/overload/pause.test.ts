@@ -20,3 +20,22 @@ test("S-45: rejections pause, longer the more of them there are, and for at most
   expect(ends).toHaveLength(4)
   jest.useRealTimers()
 })
+
+test("what continues after pauses that end together does so in several turns of the event loop", async () => {
+  const pause = rejectionPause()
+  let inTurn = 0
+  let most = 0
+  const nextTurn = () => {
+    inTurn = 0
+  }
+  await Promise.all(
+    Array.from({ length: 60 }, async () => {
+      await pause(5_000)
+      if (inTurn === 0) setImmediate(nextTurn)
+      inTurn++
+      most = Math.max(most, inTurn)
+      for (const end = performance.now() + 1; performance.now() < end; );
+    }),
+  )
+  expect(most).toBeLessThan(10)
+})

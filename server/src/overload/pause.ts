@@ -1,4 +1,5 @@
 import type { Failure, Reason } from "../errors/failure.js"
+import { longestTurnMs, turnLimit } from "../util/turn-limit.js"
 
 /**
  * The approximate CPU time of a rejection, in milliseconds: of one call among many in a message of a pipeline, of a unary call, and of
@@ -25,10 +26,13 @@ export const isByLimit = ({ reason }: Failure): boolean => byLimit.has(reason)
  */
 export function rejectionPause(): RejectionPause {
   let pausing = 0
+  // The longest pauses are equally long. Without turns, those that ended while the event loop was busy would keep it busy again.
+  const turn = turnLimit(longestTurnMs)
   return async (workMs) => {
     pausing++
     const ms = Math.min((workMs / share) * pausing, maxPauseMs)
     await new Promise((resolve) => setTimeout(resolve, ms))
+    await turn()
     pausing--
   }
 }
