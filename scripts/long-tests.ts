@@ -75,13 +75,21 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/security/nextjs-*.long.test.ts": ["test/security/nextjs/**", "client/src/nextjs.ts"],
   "test/session-cache/guarantee.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
   "test/session-cache/processes.long.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
-  "test/site/*.long.test.ts": [
-    "docs/{start/*,other-languages,first-hour-in-production}.md",
-    "site/**",
-    "client/src/nextjs.ts",
+  "test/site/beside-make-run.long.test.ts": [
+    "docs/{start/backend,other-languages}.md",
     "gen/{go,python}/**",
     "examples/{go,python,java,rust}/**",
+    "test/site/printed.ts",
   ],
+  "test/site/first-hour.long.test.ts": ["docs/first-hour-in-production.md"],
+  "test/site/guides.long.test.ts": ["docs/start/*.md", "site/**", "client/src/nextjs.ts"],
+  "test/site/next-application.long.test.ts": [
+    "docs/start/nextjs.md",
+    "client/src/nextjs.ts",
+    "test/site/guide-outages.ts",
+  ],
+  "test/site/pages.long.test.ts": ["site/**"],
+  "test/site/sveltekit-application.long.test.ts": ["docs/start/sveltekit.md", "test/site/guide-outages.ts"],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
   "test/webhooks/*.long.test.ts": [
     "server/src/webhooks/**",
