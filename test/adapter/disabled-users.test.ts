@@ -21,7 +21,7 @@ describe.each(["database", "jwt"] as const)("a disabled user of an application w
     const { adapter, jwt } = authwire.client
     const logger = { error: ({ name }: Error) => void logged.push(name) }
     const config = { adapter, jwt, session: { strategy }, secret: "a secret of the application", callbacks, logger }
-    const { providers: _, ...rest } = throwOutages({ ...config, providers: [] })
+    const { providers: _, ...rest } = throwOutages({ ...config, providers: [] }, { sessionTimeoutMs: 30_000 })
     return { app: authApp(origin, rest), logged }
   }
   async function newUser() {

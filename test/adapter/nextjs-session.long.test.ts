@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "@jest/globals"
 
 // The real NextAuth that the example has installed. Reading a session from a request needs no Next.js server.
 const nextExample = createRequire(new URL("../../examples/nextjs/package.json", import.meta.url))
-const sessionTimeoutMs = 1_000
+const sessionTimeoutMs = 30_000
 
 ;(hasNextExample() ? describe : describe.skip)("getSession(request) of @authwire/client/nextjs", () => {
   const authwire = useAuthwire("sqlite")

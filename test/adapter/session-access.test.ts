@@ -54,14 +54,17 @@ describe("AuthwireAdapter with the option sessions", () => {
   ) {
     calls.length = 0
     const before = await writes()
-    const config = throwOutages({
-      adapter,
-      session: { strategy: "database" as const, ...session },
-      providers: [],
-      basePath: "/auth",
-      secret: "a secret of the application",
-      trustHost: true,
-    })
+    const config = throwOutages(
+      {
+        adapter,
+        session: { strategy: "database" as const, ...session },
+        providers: [],
+        basePath: "/auth",
+        secret: "a secret of the application",
+        trustHost: true,
+      },
+      { sessionTimeoutMs: 30_000 },
+    )
     const cookie = `${sessionCookie}=${sessionToken}`
     const answer = await Auth(new Request("http://localhost/auth/session", { headers: { cookie } }), config)
     return {
@@ -112,10 +115,10 @@ describe("AuthwireAdapter with the option sessions", () => {
 
   test("if the clock of the application is ahead, Auth.js extends a session that is not due", async () => {
     const ages = { maxAge: 7 * day, updateAge: hour }
-    // Due in three seconds, but due for four seconds by the clock of the application.
-    const { sessionToken } = await signedIn(7 * day - hour + 3)
+    // Due in an hour, but due for an hour by the clock of the application.
+    const { sessionToken } = await signedIn(7 * day)
     const { now } = Date
-    const ahead = jest.spyOn(Date, "now").mockImplementation(() => now() + 7_000)
+    const ahead = jest.spyOn(Date, "now").mockImplementation(() => now() + 2 * hour * 1_000)
     try {
       const { cost } = await request(sessionToken, adapterWith(ages), ages)
       expect(cost).toEqual({ calls: ["AccessSession", "UpdateSession"], writes: 1 })

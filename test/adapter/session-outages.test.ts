@@ -22,7 +22,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   let cookie: string
 
   const start = (args: string[] = []) => startServer({ databaseUrl: database.url, keys: [key], args })
-  const config = (apiKey = key.text) =>
+  const config = (apiKey = key.text, timeoutMs = 30_000) =>
     throwOutages(
       {
         adapter: AuthwireAdapter({ url, apiKey }),
@@ -34,7 +34,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
         trustHost: true,
         logger: { error() {} },
       },
-      { sessionTimeoutMs },
+      { sessionTimeoutMs: timeoutMs },
     )
   const ask = (of = cookie, auth = config()) =>
     Auth(new Request("http://localhost/auth/session", { headers: { cookie: of } }), auth)
@@ -87,7 +87,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   })
 
   test("while the service hangs, five reads take about one sessionTimeoutMs", async () => {
-    const auth = config()
+    const auth = config(key.text, sessionTimeoutMs)
     expect(await name(await ask(cookie, auth))).toBe("Ada")
     process.kill(server.pid, "SIGSTOP")
     try {

@@ -14,7 +14,7 @@ const target = serviceDatabase()
 
 /** Makes a call over a new connection. */
 async function call(url: string): Promise<unknown> {
-  const client = createAuthwireClient({ url, timeoutMs: 2_000 })
+  const client = createAuthwireClient({ url, timeoutMs: 30_000 })
   try {
     return await client.adapter.getUser("nobody")
   } finally {

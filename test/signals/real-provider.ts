@@ -76,19 +76,22 @@ export async function startRealProvider(
     await provider.interactionFinished(request, response, { login: { accountId: "ada" }, consent })
   })
   const adapter = AuthwireAdapter({ url: authwire.grpcUrl, apiKey: authwire.apiKey })
-  const config = throwOutages({
-    adapter,
-    basePath: "/auth",
-    trustHost: true,
-    secret: "a secret of the application, 32 bytes",
-    ...more(authwire),
-    providers: [
-      {
-        ...{ id: "idp", name: "Idp", type: "oidc", issuer, clientId: client.id, clientSecret: client.secret },
-        authorization: { params: { scope: "openid email" } },
-      },
-    ],
-  } satisfies AuthConfig)
+  const config = throwOutages(
+    {
+      adapter,
+      basePath: "/auth",
+      trustHost: true,
+      secret: "a secret of the application, 32 bytes",
+      ...more(authwire),
+      providers: [
+        {
+          ...{ id: "idp", name: "Idp", type: "oidc", issuer, clientId: client.id, clientSecret: client.secret },
+          authorization: { params: { scope: "openid email" } },
+        },
+      ],
+    } satisfies AuthConfig,
+    { sessionTimeoutMs: 30_000 },
+  )
 
   async function visitApplication({ application: cookies }: Browser, path: string, form?: Record<string, string>) {
     const posted = form && { method: "POST", body: new URLSearchParams(form) }

@@ -22,6 +22,12 @@ beforeAll(async () => {
   const pipeline = pipelineTransport({ url: server.grpcUrl })
   started.defer(() => pipeline.close())
   transport = layered([traced("grpc", { host: "127.0.0.1", port: 50051 })], pipeline)
+  // A service that is slow to accept the first pipeline gets separate calls for some seconds.
+  const { getUser } = createClient(UserService, transport)
+  await until(async () => {
+    await getUser({ id: "nobody" }).catch(() => {})
+    return server.log().includes('"transport":"pipeline"')
+  })
 })
 afterAll(() => started.disposeAsync())
 
