@@ -11,7 +11,14 @@ describe("closedLoop", () => {
       await delay(5)
       now--
     }
-    const window = await closedLoop({ call, callers: 4, warmUpMs: 50, windowMs: 200, pids: [process.pid] })
+    const window = await closedLoop({
+      call,
+      callers: 4,
+      warmUpMs: 50,
+      windowMs: 60_000,
+      calls: 200,
+      pids: [process.pid],
+    })
     expect(most).toBe(4)
     expect(now).toBe(0)
     expect(window.calls).toBeGreaterThan(4)

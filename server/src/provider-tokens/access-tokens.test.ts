@@ -112,7 +112,7 @@ beforeEach(() => {
   }
   tokens = accessTokens({
     tokenRefreshes,
-    providers: { of: (_, name) => (name === "slow" ? { ...provider, timeoutMs: 2_000 } : provider) },
+    providers: { of: (_, name) => (name === "slow" ? { ...provider, timeoutMs: 5_000 } : provider) },
     log: pino({ enabled: false }),
     now: () => now,
     clock: () => performance.now(),

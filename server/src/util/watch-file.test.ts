@@ -45,7 +45,7 @@ afterEach(() => {
 /** Watches two files that contain `a` and `b`, and rejects texts with a `!`. Returns the list of what is reported. */
 function watchPair(options: { paths?: string[]; everyMs?: number } = {}): string[] {
   const reported: string[] = []
-  const { paths = [path("one"), path("other")], everyMs = 5 } = options
+  const { paths = [path("one"), path("other")], everyMs = 50 } = options
   const read = () => paths.map((one) => readFileSync(one, "utf8")).join("")
   watch = watchFiles({
     paths,

@@ -36,8 +36,8 @@ export async function openNetwork(target: ServerEngine): Promise<Network> {
     encryptionKeys,
     url: urlThrough(proxy.port),
     poolSize: 4,
-    statementTimeoutMs: 1_500,
-    connectTimeoutMs: 1_500,
+    statementTimeoutMs: 3_000,
+    connectTimeoutMs: 3_000,
   })
   const patient = await openSqlStore({
     encryptionKeys,
@@ -45,8 +45,8 @@ export async function openNetwork(target: ServerEngine): Promise<Network> {
     statementTimeoutMs: 60_000,
     connectTimeoutMs: 60_000,
   })
-  for (const each of [user, ...others]) await store.users.create(anyone, each)
-  await store.sessions.create(anyone, session)
+  for (const each of [user, ...others]) await patient.users.create(anyone, each)
+  await patient.sessions.create(anyone, session)
   const isPostgres = target === "postgres"
   return {
     database,

@@ -47,6 +47,8 @@ describeServers("conflicts on %s", (target) => {
   let store: SqlStore
   const retries: RetryEvent[] = []
   let onRetry = async () => {}
+  /** The part of its bound that a delay before a retry takes. With a larger one the retries last longer. */
+  let random = 0.1
   const isPostgres = target === "postgres"
   const { conflicts, locks, outages } = isPostgres ? ofPostgres : ofMysql
   const [[deadlock]] = conflicts as [Failure]
@@ -61,7 +63,7 @@ describeServers("conflicts on %s", (target) => {
     store = await openSqlStore({
       encryptionKeys,
       url: database.url,
-      random: () => 0.1,
+      random: () => random,
       onRetry(event) {
         retries.push(event)
         void onRetry()
@@ -98,6 +100,7 @@ describeServers("conflicts on %s", (target) => {
     } finally {
       await succeeding(table)
       onRetry = async () => {}
+      random = 0.1
     }
   }
 
@@ -136,6 +139,7 @@ describeServers("conflicts on %s", (target) => {
           return Buffer.from(id)
         })
       await failing("idempotency_keys", "INSERT", errno, async () => {
+        random = 0.99
         onRetry = async () => {
           if (retries.length === 3) await succeeding("idempotency_keys")
         }
@@ -194,6 +198,7 @@ describeServers("conflicts on %s", (target) => {
     const sessionToken = newId()
     await store.sessions.create(anyone, { sessionToken, userId: id, expires: new Date(), extra: {} })
     await failing("users", "DELETE", deadlock, async () => {
+      random = 0.99
       // By then the sessions are deleted. Each retry deletes them again.
       onRetry = async () => {
         if (retries.length === 3) await succeeding("users")

@@ -19,7 +19,7 @@ describeServers("beside work that waits for locks, on %s", (target) => {
   let store: SqlStore
   beforeAll(async () => {
     database = await createStoreDatabase(target)
-    store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
+    store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5, longestWaitMs: 60_000 })
   })
   afterAll(async () => {
     await store.close()
