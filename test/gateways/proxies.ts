@@ -47,6 +47,7 @@ export const envoy: Kind = {
       ["port_value: 8000", `port_value: ${port}`],
       ["port_value: 3000", `port_value: ${applicationPort}`],
       ["port_value: 50051", `port_value: ${new URL(authwire.grpcUrl).port}`],
+      ["timeout: 1s", "timeout: 30s"],
       ...changes,
     ])
     writeFileSync(file, text)
@@ -76,6 +77,8 @@ export const nginx: Kind = {
       ...changes,
     ])
     writeFileSync(file, text)
+    const authorize = join(folder, "authorize.conf")
+    writeFileSync(authorize, changed(readFileSync(authorize, "utf8"), [["timeout 1s", "timeout 30s"]]))
     writeFileSync(join(folder, "api-key.conf"), `proxy_set_header x-api-key "${apiKey}";\n`)
     const main = `daemon off; pid ${folder}/nginx.pid; error_log stderr warn;`
     return started(spawn(nginx.program as string, ["-p", folder, "-c", file, "-g", main]), port)

@@ -6,9 +6,10 @@ import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { expect, test } from "@jest/globals"
 
 const authwire = useAuthwire("sqlite")
+const timeoutMs = 5_000
 
 test("an answer that arrives while the client's process stands still is not too late, however long that lasts", async () => {
-  const client = createAuthwireClient({ url: authwire.server.grpcUrl, timeoutMs: 2_000 })
+  const client = createAuthwireClient({ url: authwire.server.grpcUrl, timeoutMs })
   authwire.later(async () => client.close())
   await client.adapter.getUser("nobody")
   const program = `
@@ -17,12 +18,12 @@ test("an answer that arrives while the client's process stands still is not too 
   const waker = new Worker(program, { eval: true, workerData: authwire.server.pid })
   await once(waker, "online")
   process.kill(authwire.server.pid, "SIGSTOP")
-  const { adapter } = throwOutages({ adapter: client.adapter, providers: [] }, { sessionTimeoutMs: 2_000 })
+  const { adapter } = throwOutages({ adapter: client.adapter, providers: [] }, { sessionTimeoutMs: timeoutMs })
   const answered = [client.adapter.getUser("nobody"), adapter?.getSessionAndUser?.("none")]
   // The request is on its way. Timers are next, before what has arrived.
   await delay(100)
   await new Promise(setImmediate)
   waker.postMessage("now")
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, timeoutMs + 1_000)
   expect(await Promise.all(answered)).toEqual([null, null])
 })

@@ -42,8 +42,8 @@ withNetworks(
     network.pull()
     const since = performance.now()
     const twenty = (call: () => Promise<unknown>) => Array.from({ length: 20 }, () => outcome(call()))
-    const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 40_000 }))
-    const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 40_000 }))
+    const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 60_000 }))
+    const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 60_000 }))
     const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 3_000 }))
     // Up to 16 concurrent calls are sent together, so it is not exactly half of them, but never all.
     const { OK = 0, DEADLINE_EXCEEDED: late = 0, ...others } = tally(await Promise.all(short))
@@ -53,7 +53,7 @@ withNetworks(
     expect(tally(await Promise.all(reads))).toEqual({ NOT_FOUND: 20 })
     // Calls whose responses are lost are repeated at the other server.
     expect(tally(await Promise.all(writes))).toEqual({ OK: 20 })
-    expect(performance.now() - since).toBeLessThan(noticeMs + 5_000)
+    expect(performance.now() - since).toBeLessThan(noticeMs + 15_000)
     const next = twenty(() => client.users.createUser({ name: "n" }))
     expect(tally(await Promise.all(next))).toEqual({ OK: 20 })
 

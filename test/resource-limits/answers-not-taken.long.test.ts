@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const mebibyte = 1024 * 1024
 const empty = Buffer.alloc(5)
-/** The client must read a message of a stream within 20 s. */
-const takenMs = 25_000
+/** The client must read a message of a stream within 20 s. A machine may be slow. */
+const takenMs = 35_000
 
 describe("responses that the client does not read", () => {
   let target: Target

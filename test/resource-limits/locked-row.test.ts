@@ -14,9 +14,11 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 // rows must wait for that, but no other calls may. Without the protection, other calls waited for more than ten
 // seconds. The limit lies between that time and the delay of a slow machine.
 const soonMs = 6_000
+/** No statement ends by itself, however long the lock is held. */
+const patient = "--database-statement-timeout-ms=30000"
 
 describeServer("rows that another transaction has locked", (target) => {
-  const authwire = useAuthwire(target)
+  const authwire = useAuthwire(target, { args: [patient] })
   const later = endsAfterEach()
 
   /** Connects a client to the service that uses a server, and creates other users. */
@@ -91,7 +93,7 @@ describeServer("rows that another transaction has locked", (target) => {
 
 describeServer("a lock for which more calls of a tenant wait than may be active", (target) => {
   const [waiting, other] = [staticKey(["all"], { tenant: "waiting" }), staticKey(["all"], { tenant: "other" })]
-  const authwire = useAuthwire(target, { keys: [waiting, other], args: ["--max-active-calls=10"] })
+  const authwire = useAuthwire(target, { keys: [waiting, other], args: ["--max-active-calls=10", patient] })
   const later = endsAfterEach()
 
   test.each(["row", "table"])(

@@ -169,7 +169,7 @@ describeServer("session caches in frozen and killed processes", (target) => {
     // Only the service gets the deadline, because a client's own timer could end the call before the response.
     const sessions = createClient(SessionService, createGrpcTransport({ baseUrl: one.grpcUrl }))
     const error = await sessions
-      .deleteSession({ sessionToken, awaitCaches: true }, { headers: { "grpc-timeout": "1500m" } })
+      .deleteSession({ sessionToken, awaitCaches: true }, { headers: { "grpc-timeout": "5000m" } })
       .catch((error: unknown) => error)
     expect(error).toMatchObject({
       message: expect.stringContaining("the call has done its work, but not every client has confirmed"),

@@ -15,7 +15,7 @@ describe("S-4: both transports with TLS", () => {
   const certificate = serverCertificate()
   const folder = certificateFolder(certificate)
   afterAll(folder.remove)
-  const authwire = useAuthwire("sqlite", { args: [...folder.args, "--handshake-timeout-ms=1000"] })
+  const authwire = useAuthwire("sqlite", { args: [...folder.args, "--handshake-timeout-ms=3000"] })
   const port = (transport: Listener) =>
     Number(new URL(transport === "grpc" ? authwire.server.grpcUrl : authwire.server.httpUrl).port)
   /** Returns the result of a handshake, or the code of its error. */

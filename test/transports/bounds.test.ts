@@ -15,7 +15,7 @@ const empty = Buffer.alloc(5)
 const nobody = Buffer.from([0, 0, 0, 0, 8, 10, 6, ...Buffer.from("nobody")])
 
 describe("S-46: a transport limits the resources of clients", () => {
-  const strict = useAuthwire("sqlite", { args: ["--max-connections=10", "--handshake-timeout-ms=1000"] })
+  const strict = useAuthwire("sqlite", { args: ["--max-connections=10", "--handshake-timeout-ms=3000"] })
   const lenient = useAuthwire("sqlite", { args: ["--idle-timeout-ms=1000"] })
   const urlOf = (transport: string, { server } = strict) => (transport === "grpc" ? server.grpcUrl : server.httpUrl)
   const connect = (transport: string) => {

@@ -31,7 +31,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
     test("fails with DEADLINE_EXCEEDED on both sides when its deadline has passed", async () => {
       await withHeldRow(world.authwire, async (row) => {
         const { id, headers } = named()
-        const call = failureOf(slow(client(), row, { headers, timeoutMs: 1_500 }))
+        const call = failureOf(slow(client(), row, { headers, timeoutMs: 3_000 }))
         await row.waiting(1)
         expect(await call).toMatchObject({ code: "DeadlineExceeded" })
         const lines = await linesOf(world.server, id)

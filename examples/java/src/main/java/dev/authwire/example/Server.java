@@ -37,7 +37,7 @@ final class Server {
     System.out.printf("listening on http://%s:%d%n", host, server.getAddress().getPort());
 
     Thread stop = new Thread(() -> {
-      server.stop((int) Authwire.TIMEOUT.toSeconds());
+      server.stop((int) Authwire.TIMEOUT.multipliedBy(2).toSeconds());
       threads.shutdown();
       authwire.close();
     });
