@@ -85,11 +85,16 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/site/guides.long.test.ts": ["docs/start/*.md", "site/**", "client/src/nextjs.ts"],
   "test/site/next-application.long.test.ts": [
     "docs/start/nextjs.md",
+    "examples/nextjs/package.json",
     "client/src/nextjs.ts",
     "test/site/guide-outages.ts",
   ],
   "test/site/pages.long.test.ts": ["site/**"],
-  "test/site/sveltekit-application.long.test.ts": ["docs/start/sveltekit.md", "test/site/guide-outages.ts"],
+  "test/site/sveltekit-application.long.test.ts": [
+    "docs/start/sveltekit.md",
+    "site/package.json",
+    "test/site/guide-outages.ts",
+  ],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
   "test/webhooks/*.long.test.ts": [
     "server/src/webhooks/**",
